@@ -157,7 +157,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.find('dialog button:disabled', 'Do it')
     await tab.tabTo('want exactly this')
-    await keyboard.press('Space')
+    await keyboard.press(' ')
     await tab.find('dialog label', 'Type synth to go on')
     await tab.find('dialog button:disabled', 'Do it')
     await tab.tabTo('Type synth to go on')

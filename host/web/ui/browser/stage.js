@@ -281,16 +281,30 @@ export class Tab {
     })
   }
 
-  /** Presses Tab until an element with this text, or in a label with it, has the focus. */
+  /**
+   * Presses Tab until an element with this text, or in a label with it, has the focus; Shift and Tab if it only stands before
+   * the one that has it now. Tab goes on from the last element to the browser's own, from where nothing leads back here in a
+   * Firefox without a window.
+   */
   async tabTo(text) {
-    for (let steps = 0; steps < 200; steps += 1) {
-      await this.page.keyboard.press('Tab')
-      const is = await this.page.evaluate((text) => {
-        const one = document.activeElement
-        const named = [one?.getAttribute('aria-label'), one?.matches('button, a') ? one.textContent : '', ...[...(one?.labels ?? [])].map((label) => label.textContent)]
-        return named.some((name) => name?.includes(text))
+    const look = () =>
+      this.page.evaluate((text) => {
+        const is = (one) => {
+          const named = [one.getAttribute('aria-label'), one.matches('button, a') ? one.textContent : '', ...[...(one.labels ?? [])].map((label) => label.textContent)]
+          return named.some((name) => name?.includes(text))
+        }
+        const now = document.activeElement ?? document.body
+        const within = document.querySelector('dialog[open]') ?? document
+        const all = [...within.querySelectorAll('a, button, input, select, textarea, summary, [tabindex]')].filter((one) => is(one) && one.checkVisibility())
+        const before = (one) => (now.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_PRECEDING) > 0
+        return { there: now !== document.body && is(now), back: all.length > 0 && all.every((one) => one === now || before(one)) && all.some(before) }
       }, text)
-      if (is) return
+    const { back } = await look()
+    for (let steps = 0; steps < 200; steps += 1) {
+      if (back) await this.page.keyboard.down('Shift')
+      await this.page.keyboard.press('Tab')
+      if (back) await this.page.keyboard.up('Shift')
+      if ((await look()).there) return
     }
     throw new Error(`Tab does not reach ${JSON.stringify(text)}`)
   }

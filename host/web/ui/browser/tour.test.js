@@ -47,7 +47,7 @@ describe('the first visit', { concurrency: false }, () => {
     await press('Call')
     await tab.find('dialog pre', '/tour')
     await tab.tabTo('want exactly this')
-    await tab.page.keyboard.press('Space')
+    await tab.page.keyboard.press(' ')
     const phrase = await (await tab.find('dialog label', 'to go on')).evaluate((one) => /Type (.*) to go on/.exec(one.textContent)?.[1])
     await tab.tabTo('to go on')
     await tab.page.keyboard.type(phrase)
