@@ -299,6 +299,10 @@ export class Tab {
         const before = (one) => (now.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_PRECEDING) > 0
         return { there: now !== document.body && is(now), back: all.length > 0 && all.every((one) => one === now || before(one)) && all.some(before) }
       }, text)
+    // Where the element that had the focus is gone, browsers go on from different places: here it is the page's first link.
+    await this.page.evaluate(() => {
+      if (document.activeElement === document.body && !document.querySelector('dialog[open]')) document.querySelector('a')?.focus()
+    })
     const { back } = await look()
     for (let steps = 0; steps < 200; steps += 1) {
       if (back) await this.page.keyboard.down('Shift')
