@@ -297,13 +297,14 @@ export class Tab {
         const within = document.querySelector('dialog[open]') ?? document
         const all = [...within.querySelectorAll('a, button, input, select, textarea, summary, [tabindex]')].filter((one) => is(one) && one.checkVisibility())
         const before = (one) => (now.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_PRECEDING) > 0
-        return { there: now !== document.body && is(now), back: all.length > 0 && all.every((one) => one === now || before(one)) && all.some(before) }
+        return { there: now !== document.body && is(now), stay: all.length === 1 && all[0] === now, back: all.some(before) && all.every((one) => one === now || before(one)) }
       }, text)
     // Where the element that had the focus is gone, browsers go on from different places: here it is the page's first link.
     await this.page.evaluate(() => {
       if (document.activeElement === document.body && !document.querySelector('dialog[open]')) document.querySelector('a')?.focus()
     })
-    const { back } = await look()
+    const { stay, back } = await look()
+    if (stay) return
     for (let steps = 0; steps < 200; steps += 1) {
       if (back) await this.page.keyboard.down('Shift')
       await this.page.keyboard.press('Tab')
