@@ -42,7 +42,7 @@ impl Board {
         Ok(Self { rows: Mutex::default(), started: Instant::now(), logs, verbose })
     }
 
-    /// Runs a command as a step. Its output is shown whole if it fails.
+    /// Runs a command as a step. Its output is shown if it fails, without what tells of progress alone.
     pub fn step(&self, name: &str, mut command: Command) -> bool {
         self.logged(name, |log| match log {
             None => process::run(&mut command),
@@ -61,7 +61,7 @@ impl Board {
             let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
             work(Some(&log)).map_err(|error| {
                 let output = fs::read(&path).unwrap_or_default();
-                anyhow!("{}\n{error:#}", String::from_utf8_lossy(&output).trim_end())
+                anyhow!("{error:#}\n{}\nAll of it: {}", shown(&String::from_utf8_lossy(&output)), path.display())
             })
         })
     }
@@ -149,6 +149,18 @@ impl Board {
     }
 }
 
+/// What a failed step printed, without the lines that say that something went well: reports that are cut off show the
+/// beginning.
+fn shown(output: &str) -> String {
+    let is_progress = |line: &&str| {
+        let line = line.trim_start();
+        let word = line.split(' ').next().unwrap_or_default();
+        let of_cargo = ["Compiling", "Checking", "Documenting", "Downloading", "Downloaded", "Fresh", "Finished"];
+        of_cargo.contains(&word) || (word == "test" && line.ends_with(" ... ok"))
+    };
+    output.trim_end().lines().filter(|line| !is_progress(line)).collect::<Vec<_>>().join("\n")
+}
+
 impl Row {
     fn line(&self) -> String {
         let why = match &self.outcome {
@@ -171,6 +183,12 @@ fn word(outcome: &Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_failed_is_shown_without_what_went_well() {
+        let output = "   Compiling a v0.1.0\nwarning: x\n --> a.rs:1\ntest one ... ok\ntest two ... FAILED\n    Finished `dev`\n";
+        assert_eq!(shown(output), "warning: x\n --> a.rs:1\ntest two ... FAILED");
+    }
 
     #[test]
     fn the_score_is_the_last_line_and_skipped_steps_have_no_share_in_it() {
