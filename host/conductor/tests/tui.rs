@@ -324,7 +324,7 @@ fn the_terminal_is_given_back_on_every_way_out() {
     ];
     for (way, end, code) in ways {
         let mut shell = Terminal::sized(command(&stage), 80, 24);
-        let before = shell.modes();
+        let before = shell.modes_before;
         shell.shows(&["mode Play"]);
         assert_ne!(shell.modes(), before, "it reads keys as they are typed");
         end(&mut shell);

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::ptr::null_mut;
@@ -14,10 +14,23 @@ use std::time::{Duration, Instant};
 /// How long a person waits for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How a terminal treats what is typed and printed: its input, output and local modes.
+fn modes(terminal: &impl AsRawFd) -> [libc::tcflag_t; 3] {
+    let mut modes = std::mem::MaybeUninit::<libc::termios>::zeroed();
+    // SAFETY: the pointer is to what lives longer than the call.
+    let done = unsafe { libc::tcgetattr(terminal.as_raw_fd(), modes.as_mut_ptr()) };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the call has filled it, and all zeros would be a value, too.
+    let modes = unsafe { modes.assume_init() };
+    [modes.c_iflag, modes.c_oflag, modes.c_lflag]
+}
+
 /// A program that runs in a terminal.
 pub struct Terminal {
     child: Child,
     keys: File,
+    /// Its modes before the program started.
+    pub modes_before: [libc::tcflag_t; 3],
     output: Receiver<Vec<u8>>,
     pub screen: Screen,
     /// All that the program has sent.
@@ -59,6 +72,7 @@ impl Terminal {
                 Ok(())
             });
         }
+        let modes = modes(&master);
         let child = command.spawn().unwrap();
         // The command has copies of the other side, and the end is seen when the last one is closed.
         drop(command);
@@ -73,7 +87,7 @@ impl Terminal {
                 && sender.send(piece[..size].to_vec()).is_ok()
             {}
         });
-        Self { child, keys, output, screen: Screen::default(), sent: Vec::new(), seen: 0 }
+        Self { child, keys, modes_before: modes, output, screen: Screen::default(), sent: Vec::new(), seen: 0 }
     }
 
     /// Takes in what comes next. Returns whether anything does within this time.
@@ -130,15 +144,9 @@ impl Terminal {
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     }
 
-    /// How the terminal treats what is typed and printed: its input, output and local modes.
+    /// The terminal's modes now.
     pub fn modes(&self) -> [libc::tcflag_t; 3] {
-        let mut modes = std::mem::MaybeUninit::<libc::termios>::zeroed();
-        // SAFETY: the pointer is to what lives longer than the call.
-        let done = unsafe { libc::tcgetattr(self.keys.as_raw_fd(), modes.as_mut_ptr()) };
-        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: the call has filled it, and all zeros would be a value, too.
-        let modes = unsafe { modes.assume_init() };
-        [modes.c_iflag, modes.c_oflag, modes.c_lflag]
+        modes(&self.keys)
     }
 
     /// Waits for the prompt of a conversation: what is typed earlier would be shown twice.
