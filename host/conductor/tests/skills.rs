@@ -159,7 +159,7 @@ fn every_tool_call_in_them_fits_and_every_tool_that_they_name_exists() {
     let builder = Conductor::builder().home(&home).alone().config_text("").features(features());
     let conductor = builder.host(|host| host.compiler(compiler)).start().unwrap();
     let tools: BTreeMap<String, Value> =
-        conductor.host().tools().into_iter().map(|view| (view.tool.name, view.tool.input)).collect();
+        conductor.host().tools().into_iter().map(|view| (view.tool.name, view.tool.input.value())).collect();
     assert!(tools.len() > 40, "{} tools", tools.len());
     let mut calls = 0;
     for (place, text) in texts() {

@@ -106,7 +106,7 @@ impl Tools for OfHost {
         let facts = |tool: conductor_host::control::gate::ToolView| ToolFacts {
             name: tool.tool.name,
             summary: tool.tool.summary,
-            input: tool.tool.input,
+            input: tool.tool.input.value(),
         };
         tools.into_iter().map(facts).collect()
     }

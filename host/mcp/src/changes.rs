@@ -77,8 +77,7 @@ impl Notifier {
     fn current_tools(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for view in self.host.upgrade().map(|host| host.tools()).unwrap_or_default() {
-            (view.tool.name, view.tool.summary, view.tool.input.to_string()).hash(&mut hasher);
-            view.tool.output.map(|output| output.to_string()).hash(&mut hasher);
+            (view.tool.name, view.tool.summary, view.tool.input, view.tool.output).hash(&mut hasher);
         }
         hasher.finish()
     }

@@ -188,9 +188,10 @@ pub(super) fn tool(view: ToolView) -> Tool {
     let reaches_out = tool.tier.is_confirmed() && !tool.proposes;
     let annotations =
         ToolAnnotations::new().read_only(tool.tier == Tier::ReadOnly).destructive(reaches_out).open_world(reaches_out);
-    let described = Tool::new(Cow::Owned(tool.name), tool.summary, schema(tool.input)).with_annotations(annotations);
+    let described =
+        Tool::new(Cow::Owned(tool.name), tool.summary, schema(tool.input.value())).with_annotations(annotations);
     titled(match tool.output {
-        Some(output) => described.with_raw_output_schema(schema(output)),
+        Some(output) => described.with_raw_output_schema(schema(output.value())),
         None => described,
     })
 }
@@ -232,7 +233,7 @@ mod tests {
             tier,
             proposes: false,
             summary,
-            input,
+            input: serde_json::from_value(input).unwrap(),
             output: None,
             doors: Doors::default(),
             timeout,

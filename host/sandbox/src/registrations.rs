@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::limits;
 use crate::outcome::InstallError;
 use conductor_package::descriptor::{Descriptor, Doors, HookPoint, Skipped, Tier};
-use conductor_schema::ResultSchema;
 use conductor_schema::references;
+use conductor_schema::{ResultSchema, SchemaText};
 use conductor_terminal::excerpt;
 
 /// An action that an instance has registered.
@@ -37,9 +37,9 @@ pub struct RegisteredTool {
     /// What it does, as declared.
     pub summary: String,
     /// JSON Schema of its arguments.
-    pub input: Value,
+    pub input: SchemaText,
     /// JSON Schema of its result.
-    pub output: Option<Value>,
+    pub output: Option<SchemaText>,
     /// The command and the route that lead to it, as declared.
     #[serde(flatten, default)]
     pub doors: Doors,
@@ -97,6 +97,11 @@ impl Registrations {
         Self { skipped: skipped.to_vec(), ..Self::default() }
     }
 
+    /// The same without what results are checked against, which instances have.
+    pub(super) fn without_checks(&self) -> Self {
+        Self { results: HashMap::new(), ..self.clone() }
+    }
+
     fn skips(&self, kind: &str, name: &str) -> bool {
         self.skipped.iter().any(|skipped| skipped.is(kind, name))
     }
@@ -147,6 +152,7 @@ impl Registrations {
         }
         let Some(tool) = declared.tools.iter().find(|tool| tool.name == name) else { return Ok(()) };
         let (tier, proposes, summary, timeout) = (tool.tier, tool.proposes, tool.summary.clone(), tool.timeout());
+        let (input, output) = (SchemaText::new(&input), output.as_ref().map(SchemaText::new));
         self.tools.push(RegisteredTool { name, tier, proposes, summary, input, output, doors: tool.doors(), timeout });
         Ok(())
     }

@@ -7,5 +7,7 @@
 
 pub mod references;
 mod result_schema;
+mod schema_text;
 
 pub use result_schema::*;
+pub use schema_text::SchemaText;

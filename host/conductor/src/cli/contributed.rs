@@ -135,7 +135,8 @@ fn command(tool: &ToolView, declared: &CommandDeclaration) -> clap::Command {
         .arg(Arg::new("confirm").long("confirm").value_name("ID").help("Agree to what this confirmation says"));
     let mut taken: BTreeSet<String> = RESERVED_OPTIONS.map(str::to_owned).into();
     taken.extend(declared.options.keys().cloned());
-    for property in properties(&tool.tool.input) {
+    let schema = tool.tool.input.value();
+    for property in properties(&schema) {
         let help = terminal::excerpt(property.description, terminal::MAX_TEXT);
         let arg = Arg::new(id(property.name)).help(help).action(match property.kind {
             Kind::Texts => ArgAction::Append,
@@ -180,7 +181,8 @@ fn arguments(
     if let Some(text) = matches.get_one::<String>("args") {
         args.extend(tool::object(text)?);
     }
-    for property in properties(&tool.tool.input) {
+    let schema = tool.tool.input.value();
+    for property in properties(&schema) {
         let Ok(Some(values)) = matches.try_get_many::<String>(&id(property.name)) else { continue };
         let values: Vec<&String> = values.collect();
         let value = match (property.kind, values.as_slice()) {

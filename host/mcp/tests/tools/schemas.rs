@@ -9,7 +9,7 @@ use crate::stage::Stage;
 
 /// A tool's input schema.
 fn input(stage: &Stage, tool: &str) -> Value {
-    stage.host.tools().into_iter().find(|view| view.tool.name == tool).unwrap().tool.input
+    stage.host.tools().into_iter().find(|view| view.tool.name == tool).unwrap().tool.input.value()
 }
 
 /// The schema that something refers to, or itself.
@@ -114,9 +114,10 @@ fn every_tool_has_whole_schemas() {
     let stage = Stage::new();
     for view in stage.host.tools() {
         let tool = view.tool;
-        assert_eq!(tool.input["type"], "object", "{}", tool.name);
-        assert_eq!(tool.input["additionalProperties"], false, "{} takes anything", tool.name);
-        let output = tool.output.unwrap_or_else(|| panic!("{} says nothing of its result", tool.name));
+        let input = tool.input.value();
+        assert_eq!(input["type"], "object", "{}", tool.name);
+        assert_eq!(input["additionalProperties"], false, "{} takes anything", tool.name);
+        let output = tool.output.unwrap_or_else(|| panic!("{} says nothing of its result", tool.name)).value();
         assert_eq!(output["type"], "object", "{}", tool.name);
         assert!(!keys(&output).is_empty(), "{} says nothing of its result", tool.name);
         assert!(tool.summary.len() <= 120, "{}: {}", tool.name, tool.summary);
