@@ -325,7 +325,7 @@ impl Registry {
             // Nothing else has tried whether it installs in that lane.
             prepared.instantiate().map_err(failed)?;
         }
-        prepared.release_code();
+        prepared.unload();
         Ok(Arc::new(Installed {
             source: source.clone(),
             file: package.file.clone(),

@@ -127,12 +127,17 @@ impl From<Tier> for imports::types::Tier {
     }
 }
 
-/// Puts into `linker` the interfaces whose conditions `descriptor` meets. Nothing else is there to be called.
+/// The interfaces whose conditions `descriptor` meets.
+pub fn requested(descriptor: &Descriptor) -> impl Iterator<Item = Import> {
+    Import::ALL.iter().copied().filter(|import| import.is_met(descriptor))
+}
+
+/// Puts `imports` into `linker`. Nothing else is there to be called.
 ///
 /// # Errors
 /// When an interface is put in twice, which would be a mistake here.
-pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descriptor, lane: Lane) -> wasmtime::Result<()> {
-    Import::ALL.iter().filter(|import| import.is_met(descriptor)).try_for_each(|import| link(linker, *import, lane))
+pub fn link_all(linker: &mut Linker<InstanceState>, imports: &[Import], lane: Lane) -> wasmtime::Result<()> {
+    imports.iter().try_for_each(|import| link(linker, *import, lane))
 }
 
 /// Puts one interface into `linker`, as it is in this lane.

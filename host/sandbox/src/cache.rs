@@ -4,7 +4,8 @@
 //! this user's host has, over the name (the package's digest and the engine's compatibility hash)
 //! and the code. Code that does not fit its MAC is compiled anew and replaced.
 //!
-//! Code is mapped, not read: what a feature never runs takes no memory.
+//! Code is mapped, not read: what a feature never runs takes no memory. A file that is open can be mapped again and again,
+//! also if it was replaced.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -51,43 +52,61 @@ pub enum Code {
 }
 
 impl Code {
-    /// The component, for an engine of this host, and where it is mapped from a file, that as well.
+    /// The file, to load it more than once. `None` if there is none, and on systems where what is open has no path.
+    pub fn open(&self) -> Option<CodeFile> {
+        match self {
+            Self::Cached(file) => CodeFile::open(file),
+            Self::Fresh(_) => None,
+        }
+    }
+
+    /// The component, for an engine of this host.
     ///
     /// # Errors
     /// The code is for another engine.
-    pub fn load(&self, engine: &Engine) -> wasmtime::Result<(Component, Option<MappedCode>)> {
+    pub fn load(&self, engine: &Engine) -> wasmtime::Result<Component> {
         match self {
-            Self::Cached(file) => {
-                mapped(engine, file).map(|component| (component.clone(), Some(MappedCode(component))))
-            }
+            Self::Cached(file) => mapped(engine, file),
             // SAFETY: `deserialize` runs these bytes as machine code, so they must be what `serialize` or
             // `precompile_component` of a compatible engine returned. They came from the compiler: from an engine in
             // this process, or through the pipe of a worker that this process started, into which no other process writes.
             // Whether the engines are compatible is checked.
-            Self::Fresh(code) => unsafe { Component::deserialize(engine, code) }.map(|component| (component, None)),
+            Self::Fresh(code) => unsafe { Component::deserialize(engine, code) },
         }
     }
 }
 
-/// The code of a component that is mapped from a file.
-#[derive(Clone)]
-pub struct MappedCode(Component);
+/// A file of compiled code that was made or checked just now, and is open. It is the same one also if it is replaced or
+/// removed.
+#[derive(Debug)]
+pub struct CodeFile {
+    /// What leads to it for as long as it is open.
+    path: PathBuf,
+    _open: std::fs::File,
+}
 
-impl MappedCode {
-    /// Gives back what of it is resident, until it runs next: a look at its first bytes makes as much of it resident as the
-    /// kernel keeps in one piece, often the whole file.
-    pub fn release_pages(&self) {
+impl CodeFile {
+    /// `None` if it can't be opened, or what is open has no path here.
+    fn open(file: &Path) -> Option<Self> {
         #[cfg(target_os = "linux")]
         {
-            use rustix::mm::{Advice, madvise};
-            let image = self.0.image_range();
-            let length = image.end.addr() - image.start.addr();
-            // SAFETY: the range is a private mapping of a file, from its first page on, that lives as long as the
-            // component. What is given back is read again from the file when it is used, also by a call that runs in it
-            // now, and it is the same: wasmtime rejects an image with relocations, so it never wrote to these pages, and it
-            // has made them read-only. The file stays as it is: see `mapped`.
-            let _ = unsafe { madvise(image.start.cast_mut().cast(), length, Advice::LinuxDontNeed) };
+            let open = std::fs::File::open(file).ok()?;
+            let path = PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open)));
+            path.exists().then_some(Self { path, _open: open })
         }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = file;
+            None
+        }
+    }
+
+    /// The component, for an engine of this host.
+    ///
+    /// # Errors
+    /// The code is for another engine, or can't be mapped.
+    pub fn load(&self, engine: &Engine) -> wasmtime::Result<Component> {
+        mapped(engine, &self.path)
     }
 }
 
@@ -252,76 +271,23 @@ fn private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn package() -> Package {
+    pub(crate) fn package() -> Package {
         let descriptor = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
         let wat = format!("(component (core module (@custom \"conductor:feature\" {descriptor:?})))");
         Package::from_bytes(Path::new("x.wasm"), wat::parse_str(wat).unwrap()).unwrap()
     }
 
-    fn cache(home: Option<&Path>) -> CodeCache {
+    pub(crate) fn cache(home: Option<&Path>) -> CodeCache {
         CodeCache::new(home, Compiler::in_process())
     }
 
-    fn home(name: &str) -> PathBuf {
+    pub(crate) fn home(name: &str) -> PathBuf {
         let home = std::env::temp_dir().join(format!("conductor-cache-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&home).unwrap();
         home
-    }
-
-    /// How many bytes of a mapping are resident.
-    #[cfg(target_os = "linux")]
-    fn resident(component: &Component) -> usize {
-        let start = format!("{:x}-", component.image_range().start.addr());
-        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        // Its parts have different protection, so there are several, one behind the other.
-        let (file, mut bytes) = (maps.lines().find(|line| line.starts_with(&start)).unwrap(), 0);
-        let (file, mut inside) = (file.split_whitespace().last().unwrap(), false);
-        for line in maps.lines() {
-            match line.strip_prefix("Rss:") {
-                Some(size) if inside => {
-                    bytes += size.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024;
-                }
-                _ if line.split('-').next().is_some_and(|at| u64::from_str_radix(at, 16).is_ok()) => {
-                    inside = line.ends_with(file);
-                }
-                _ => {}
-            }
-        }
-        bytes
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn code_whose_memory_was_given_back_runs_as_before() {
-        let descriptor = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
-        let wat = format!(
-            "(component
-                (core module $m (@custom \"conductor:feature\" {descriptor:?})
-                    (func (export \"f\") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 2))))
-                (core instance $i (instantiate $m))
-                (func (export \"double\") (param \"x\" s32) (result s32) (canon lift (core func $i \"f\"))))"
-        );
-        let package = Package::from_bytes(Path::new("x.wasm"), wat::parse_str(wat).unwrap()).unwrap();
-        let (home, engine) = (home("pages"), Engine::default());
-        let (component, mapped) = cache(Some(&home)).code(&engine, &package).unwrap().load(&engine).unwrap();
-        let mapped = mapped.expect("code in the cache is mapped");
-        let linker = wasmtime::component::Linker::<()>::new(&engine);
-        let double = |number: i32| {
-            let mut store = wasmtime::Store::new(&engine, ());
-            let instance = linker.instantiate(&mut store, &component).unwrap();
-            let double = instance.get_typed_func::<(i32,), (i32,)>(&mut store, "double").unwrap();
-            double.call(&mut store, (number,)).unwrap().0
-        };
-        assert_eq!(double(4), 8);
-        assert!(resident(&component) > 0);
-        mapped.release_pages();
-        assert_eq!(resident(&component), 0);
-        assert_eq!(double(21), 42, "read again from the file");
-        assert!(resident(&component) > 0);
-        std::fs::remove_dir_all(home).unwrap();
     }
 
     fn cached(home: &Path) -> PathBuf {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
-use wasmtime::component::{Instance, InstancePre, Resource};
+use wasmtime::component::{Instance, Resource};
 
 use crate::bindings::control_exports::{
     change_hooks, chat_hooks, config_change_tools, hardware_io_tools, lifecycle, privileged_tools, read_only_tools,
@@ -24,6 +24,7 @@ use crate::host_functions::privileges::Authority;
 use crate::host_functions::runs::Run;
 use crate::host_functions::runtime_controls::Controls;
 use crate::limits;
+use crate::linked::Pre;
 use crate::meter::{self, Call, Class, Limits};
 use crate::outcome::{CallError, InstallError, ServiceError, ToolOutput, explain};
 use crate::registrations::Registrations;
@@ -97,7 +98,8 @@ const fn of_call(cpu: Duration, within: Duration) -> Limits {
 
 /// An instance with its store: one at a time may call into it.
 pub struct ControlInstance {
-    pub(super) pre: InstancePre<InstanceState>,
+    /// Keeps the component loaded.
+    pub(super) pre: Arc<Pre>,
     pub(super) store: Store<InstanceState>,
     pub(super) instance: Instance,
 }
@@ -120,14 +122,14 @@ pub(super) use export;
 
 impl ControlInstance {
     /// Instantiates and installs.
-    pub(super) async fn new(pre: &InstancePre<InstanceState>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
+    pub(super) async fn new(pre: Arc<Pre>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
         let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
         let mut store = InstanceState::store(pre.engine(), facts, Lane::Control);
         store.epoch_deadline_callback(meter::on_tick);
         let call = Call::begin(&mut store, INSTALL);
         // Core modules may have code that runs at their start.
         let instance = call.within(pre.instantiate_async(&mut store)).await?.map_err(instantiate)?;
-        let mut this = Self { pre: pre.clone(), store, instance };
+        let mut this = Self { pre, store, instance };
         let lifecycle = export!(this, lifecycle);
         let lent = this.store.data_mut().lend_context().map_err(instantiate)?;
         let context = lent.rep();

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use conductor_engine::Nanos;
 use wasmtime::Store;
-use wasmtime::component::InstancePre;
 
 use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle, timer_events};
 use crate::bindings::{Error, Event, Lane};
@@ -13,6 +12,7 @@ use crate::cpu::{self, CpuBudget};
 use crate::host_functions::event_details::EventDetails;
 use crate::host_functions::timers::Timer;
 use crate::limits;
+use crate::linked::Pre;
 use crate::outcome::{CallError, InstallError, explain};
 use crate::registrations::RegisteredAction;
 use crate::state::{FeatureFacts, InstanceState};
@@ -22,6 +22,8 @@ use conductor_package::descriptor::HookPoint;
 /// An instance with its store: one at a time may call into it.
 pub struct ActionInstance {
     store: Store<InstanceState>,
+    /// Keeps the component loaded.
+    _pre: Arc<Pre>,
     /// Where the descriptor declares actions.
     actions: Option<actions::Guest>,
     /// Where the descriptor requests timers.
@@ -38,7 +40,7 @@ impl std::fmt::Debug for ActionInstance {
 
 impl ActionInstance {
     /// Instantiates and installs.
-    pub(super) fn new(pre: &InstancePre<InstanceState>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
+    pub(super) fn new(pre: Arc<Pre>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
         let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
         let descriptor = &facts.descriptor;
         let (has_actions, has_events) = (!descriptor.actions.is_empty(), descriptor.hooks_at(HookPoint::Events));
@@ -50,7 +52,7 @@ impl ActionInstance {
         // What the descriptor declares is there: the type was checked against it.
         macro_rules! export {
             ($module:ident) => {
-                $module::GuestIndices::new(pre)
+                $module::GuestIndices::new(&pre)
                     .and_then(|indices| indices.load(&mut store, &instance))
                     .map_err(instantiate)?
             };
@@ -64,7 +66,7 @@ impl ActionInstance {
         let context = lent.rep();
         let installed = lifecycle.call_install(&mut store, lent);
         store.data_mut().end_context(context).map_err(instantiate)?;
-        let mut this = Self { store, actions, timers, events };
+        let mut this = Self { store, _pre: pre, actions, timers, events };
         this.outcome(installed, limits::INSTALL_BUDGET)?;
         this.store.data().registered.all_there(&this.store.data().facts.descriptor)?;
         Ok(this)

@@ -19,7 +19,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wasmtime::Engine;
-use wasmtime::component::{InstancePre, Linker};
 
 pub mod actor;
 pub mod bindings;
@@ -33,6 +32,7 @@ pub mod exchange;
 pub mod host_functions;
 pub mod instance;
 pub mod limits;
+mod linked;
 pub mod meter;
 pub mod migration;
 pub mod outcome;
@@ -50,8 +50,9 @@ pub use migration::MigrateError;
 pub use outcome::{CallError, InstallError, ServiceError, ToolOutput};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
-use self::cache::{Code, CodeCache, MappedCode};
-use self::state::{FeatureFacts, InstanceState, Shared};
+use self::cache::{Code, CodeCache};
+use self::linked::Linked;
+use self::state::{FeatureFacts, Shared};
 use crate::host_functions::Services;
 use conductor_package::admission::{Admission, Grantee};
 use conductor_package::check::{self, CheckError};
@@ -124,17 +125,12 @@ fn join(errors: &[CheckError]) -> String {
 #[derive(Clone)]
 pub struct PreparedFeature {
     /// Where it contributes actions or event hooks.
-    realtime: Option<InstancePre<InstanceState>>,
+    realtime: Option<Arc<Linked>>,
     /// Where it contributes anything else, or nothing.
-    control: Option<InstancePre<InstanceState>>,
-    /// Of each lane, where it is mapped.
-    code: Vec<MappedCode>,
+    control: Option<Arc<Linked>>,
     runtime: tokio::runtime::Handle,
     facts: Arc<FeatureFacts>,
 }
-
-/// A component with its imports, and its code if that is mapped.
-type Linked = (InstancePre<InstanceState>, Option<MappedCode>);
 
 impl std::fmt::Debug for PreparedFeature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -188,18 +184,17 @@ impl Sandbox {
 
     fn linked(&self, package: &Package, admission: Admission, code: &Code) -> Result<PreparedFeature, PrepareError> {
         let descriptor = &package.info.descriptor;
-        let realtime =
-            descriptor.has_realtime().then(|| self.link(&self.realtime, package, code, Lane::RealTime)).transpose()?;
-        let control =
-            descriptor.has_control().then(|| self.link(&self.control, package, code, Lane::Control)).transpose()?;
+        let link = |engine, lane| match Linked::new(engine, package, code, lane) {
+            Ok(linked) => Ok(Arc::new(linked)),
+            Err(error) => Err(PrepareError::Link(format!("{error:#}"))),
+        };
+        let realtime = descriptor.has_realtime().then(|| link(&self.realtime, Lane::RealTime)).transpose()?;
+        let control = descriptor.has_control().then(|| link(&self.control, Lane::Control)).transpose()?;
         let grants = admission.grants.asked_for(&descriptor.capabilities);
         let admission = Admission { grants, ..admission };
         let digest = package.info.digest.clone();
         let facts = FeatureFacts::new(descriptor.clone(), digest, admission, &self.services, &self.shared);
-        let (realtime, code) = realtime.unzip();
-        let (control, code_of_control) = control.unzip();
-        let code = [code, code_of_control].into_iter().flatten().flatten().collect();
-        Ok(PreparedFeature { realtime, control, code, runtime: self.handle(), facts: Arc::new(facts) })
+        Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
     }
 
     /// How many packages are compiled at once.
@@ -258,17 +253,6 @@ impl Sandbox {
         [&self.realtime, &self.control].into_iter().any(|engine| self.cache.is_warm(engine))
     }
 
-    fn link(&self, engine: &Engine, package: &Package, code: &Code, lane: Lane) -> Result<Linked, PrepareError> {
-        let link = |error: wasmtime::Error| PrepareError::Link(format!("{error:#}"));
-        let (component, mapped) = code.load(engine).map_err(link)?;
-        let mut linker = Linker::<InstanceState>::new(engine);
-        bindings::link_requested(&mut linker, &package.info.descriptor, lane).map_err(link)?;
-        if lane == Lane::Control && package.info.imports.iter().any(|import| conductor_package::wasi::offers(import)) {
-            wasi::link(&mut linker).map_err(link)?;
-        }
-        Ok((linker.instantiate_pre(&component).map_err(link)?, mapped))
-    }
-
     /// Where the control lane's work runs.
     fn handle(&self) -> tokio::runtime::Handle {
         match &self.runtime {
@@ -299,10 +283,9 @@ impl PreparedFeature {
         self.control.is_some()
     }
 
-    /// Gives back the memory of its code, until it runs again. For when it is not expected to: loading and trying it out
-    /// makes more resident than most features ever run.
-    pub fn release_code(&self) {
-        self.code.iter().for_each(MappedCode::release_pages);
+    /// Has its code loaded from now on only while an instance uses it.
+    pub fn unload(&self) {
+        self.realtime.iter().chain(&self.control).for_each(|linked| linked.unload());
     }
 
     /// Where the control lane's work runs.
@@ -315,7 +298,8 @@ impl PreparedFeature {
     /// # Errors
     /// See [`InstallError`].
     pub fn instantiate(&self) -> Result<ActionInstance, InstallError> {
-        let pre = self.realtime.as_ref().ok_or_else(|| nothing_there("real-time"))?;
+        let linked = self.realtime.as_ref().ok_or_else(|| nothing_there("real-time"))?;
+        let pre = linked.get().map_err(|error| InstallError::instantiate(&error))?;
         ActionInstance::new(pre, Arc::clone(&self.facts))
     }
 
@@ -325,7 +309,8 @@ impl PreparedFeature {
     /// # Errors
     /// See [`InstallError`].
     pub async fn instantiate_control(&self) -> Result<ControlInstance, InstallError> {
-        let pre = self.control.as_ref().ok_or_else(|| nothing_there("control"))?;
+        let linked = self.control.as_ref().ok_or_else(|| nothing_there("control"))?;
+        let pre = linked.get().map_err(|error| InstallError::instantiate(&error))?;
         ControlInstance::new(pre, Arc::clone(&self.facts)).await
     }
 }

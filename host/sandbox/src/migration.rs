@@ -112,13 +112,14 @@ impl PreparedFeature {
     }
 
     async fn migrated(&self, table: StoreHandle, from: u32, to: u32) -> Result<(), CallError> {
-        let Some(pre) = &self.control else { return Ok(()) };
+        let Some(linked) = &self.control else { return Ok(()) };
         let instantiate = |error: wasmtime::Error| CallError::from(InstallError::instantiate(&error));
+        let pre = linked.get().map_err(instantiate)?;
         let mut store = InstanceState::store(pre.engine(), Arc::clone(&self.facts), Lane::Control);
         store.epoch_deadline_callback(meter::on_tick);
         let call = Call::begin(&mut store, MIGRATION);
         let instance = call.within(pre.instantiate_async(&mut store)).await?.map_err(instantiate)?;
-        let mut this = ControlInstance { pre: pre.clone(), store, instance };
+        let mut this = ControlInstance { pre, store, instance };
         let exported = export!(this, migration);
         let table = this.lend(Table::lent(table))?;
         let rep = table.rep();

@@ -90,7 +90,7 @@ pub fn idle(home: &Path, package: &Path, count: usize) -> Result<()> {
         let has_actions = !prepared.facts().descriptor.actions.is_empty();
         let queue = has_actions.then(|| FeatureQueue::new(prepared.clone(), observer.clone())).transpose()?;
         let actor = prepared.has_control().then(|| Actor::start(prepared.clone())).transpose()?;
-        prepared.release_code();
+        prepared.unload();
         Ok((prepared, queue.map(|(queue, _)| queue), actor))
     };
     // The first one brings what all share.
