@@ -233,7 +233,12 @@ fn name_regex(pattern: &str) -> Result<Regex, String> {
             "the pattern needs more than {} KiB when it is compiled; use smaller or fewer repetitions such as {{1,60}}",
             MAX_REGEX_BYTES / 1024
         ),
-        error => error.to_string(),
+        // It is shown with the pattern on lines of its own, and a caret below; the last line says what is wrong.
+        error => {
+            let said = error.to_string();
+            let why = said.lines().last().map_or("", |line| line.trim_start_matches("error: "));
+            format!("the pattern is no regular expression: {why}")
+        }
     })
 }
 
@@ -264,7 +269,7 @@ mod tests {
         let text = "[[bindings]]\nalias = 'a'\ninput = { matchers = [{ type = 'name_regex', value = '(' }] }\n\
                     [[bindings]]\nalias = 'b'\nprotocol = 'osc'\n";
         let said = mistakes(text);
-        assert!(said.contains("c.toml:3:54: regex parse error"), "{said}");
+        assert!(said.contains("c.toml:3:54: the pattern is no regular expression: unclosed group"), "{said}");
         assert!(said.contains("the osc binding \"b\" has neither `input` nor `output`"), "{said}");
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use conductor_config::{self as config, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
 use conductor_ports::binding::OwnPorts;
 use conductor_ports::{BindingSpec, Protocol};
-use conductor_registry::FeatureSource;
+use conductor_registry::{FeatureSource, Registry};
 
 use crate::bindings;
 use crate::rules::shadowed;
@@ -32,6 +32,20 @@ pub fn warnings(loaded: &Loaded, sources: Option<&[FeatureSource]>) -> Vec<Diagn
         );
     }
     found.warnings
+}
+
+/// Warnings about models whose provider no feature in `registry` is.
+pub fn models(loaded: &Loaded, registry: &Registry) -> Vec<Diagnostic> {
+    let providers = registry.provider_names();
+    let unknown = loaded.config.models.iter().filter(|(_, model)| !providers.contains(&model.provider));
+    let warning = |(name, model): (&String, &config::Model)| {
+        let place = loaded.source.place(&["models".into(), name.as_str().into(), "provider".into()]);
+        let message = format!("the model {name} can't be asked: no feature has the provider {:?}", model.provider);
+        Diagnostic::warning(place, message)
+            .with_nearest(config::nearest(&model.provider, providers.iter().map(String::as_str)))
+            .with_help(format!("there are {}; a feature may bring another", providers.join(", ")))
+    };
+    unknown.map(warning).collect()
 }
 
 struct Found<'c> {

@@ -37,8 +37,9 @@ pub use conductor_hidden_characters::is_hidden;
 pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, paragraphs, width};
 pub use lines::{Lines, Style};
 pub use output::{
-    Rendered, ask, ask_line, ask_secret, document, eprint, eprint_table, escaped_arguments, is_interactive,
-    is_output_terminal, json, json_line, piece, print, print_table, report_panics, try_json_line, try_print,
+    Rendered, ask, ask_line, ask_secret, document, eprint, eprint_table, error_columns, escaped_arguments,
+    is_interactive, is_output_terminal, json, json_line, output_columns, piece, print, print_table, report_panics,
+    try_json_line, try_print,
 };
 pub use output::{print_err_line, print_line};
 pub use table::Table;

@@ -52,16 +52,24 @@ pub fn try_print(lines: &Lines) -> io::Result<()> {
     write_out(&lines.render(has_colour(&io::stdout())))
 }
 
+/// How many columns standard output has, if it is a terminal.
+pub fn output_columns() -> Option<u16> {
+    terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns)
+}
+
+/// How many columns standard error has, if it is a terminal.
+pub fn error_columns() -> Option<u16> {
+    terminal_size_of(io::stderr()).map(|(Width(columns), _)| columns)
+}
+
 /// Prints a table to standard output; on a terminal, arranged for its width.
 pub fn print_table<const N: usize>(table: &Table<N>) {
-    let width = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
-    print(&table.lines(width));
+    print(&table.lines(output_columns()));
 }
 
 /// Prints a table to standard error; on a terminal, arranged for its width.
 pub fn eprint_table<const N: usize>(table: &Table<N>) {
-    let width = terminal_size_of(io::stderr()).map(|(Width(columns), _)| columns);
-    eprint(&table.lines(width));
+    eprint(&table.lines(error_columns()));
 }
 
 /// Prints lines to standard error.
@@ -140,7 +148,7 @@ pub struct Rendered(Option<Markdown>);
 impl Rendered {
     /// A text for standard output.
     pub fn new() -> Self {
-        let columns = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
+        let columns = output_columns();
         let colour = has_colour(&io::stdout());
         Self(io::stdout().is_terminal().then(|| Markdown::new(columns, colour)))
     }

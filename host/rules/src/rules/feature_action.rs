@@ -96,9 +96,14 @@ impl Compiler<'_> {
             // A key that was taken out for its mistake is not missing.
             let is_told =
                 |mistake: &params::Mistake| mistake.key.as_ref().is_some_and(|key| line.contains(key.as_str()));
-            if !wrong.iter().any(is_told) {
-                self.error(path, format!("{type_name}: {line}"));
+            if wrong.iter().any(is_told) {
+                continue;
             }
+            let at = match about(line, params) {
+                Some(key) => [path, &[key.into()]].concat(),
+                None => path.to_vec(),
+            };
+            self.error(&at, format!("{type_name}: {line}"));
         }
     }
 
@@ -135,4 +140,9 @@ impl Compiler<'_> {
         self.diagnostics.push(warning);
         Action::Missing { name: type_name.into(), reason: reason.into() }
     }
+}
+
+/// The parameter that a feature's words are about: the first that is named between backticks.
+fn about<'l>(line: &'l str, params: &serde_json::Value) -> Option<&'l str> {
+    line.split('`').skip(1).step_by(2).find(|key| params.get(key).is_some())
 }
