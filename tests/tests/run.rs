@@ -97,14 +97,27 @@ fn a_wrong_configuration_is_refused_with_every_mistake() {
     assert!(!home.socket().exists());
 }
 
-// CFG-1: without a file there is a hint, and no host.
+// CFG-1: without the file that was named there is a hint, and no host.
 #[test]
 fn a_missing_configuration_is_named_and_help_is_offered() {
     let home = Home::empty();
-    let end = home.conductor(&["run"]);
+    let named = home.path().join("named.toml");
+    let end = home.conductor(&["run", "--config", named.to_str().unwrap()]);
     assert_eq!(end.code, Some(2));
-    assert!(end.err.contains("config.toml: No such file"), "{}", end.err);
+    assert!(end.err.contains("named.toml: No such file"), "{}", end.err);
     assert!(end.err.contains("conductor demo"), "{}", end.err);
+}
+
+// CFG-1, CLI-1: a home without a file runs, and says what to do.
+#[test]
+fn a_home_without_a_configuration_runs_and_says_how_to_make_one() {
+    let home = Home::empty();
+    let host = home.run();
+    let log = host.log().text();
+    assert!(log.contains("config.toml yet, so nothing is mapped") && log.contains("`conductor init`"), "{log}");
+    let first = home.conductor(&["init"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    host.log().line("reloaded");
 }
 
 // CFG-1: no blank page.

@@ -2,7 +2,7 @@
 
 pub use crate::error::{ApiError, Code};
 pub use crate::routes::audit::{AuditQuery, AuditRow};
-pub use crate::routes::config::{Candidate, InForce, Reloaded, Verdict};
+pub use crate::routes::config::{Candidate, InForce, IncludedFile, Reloaded, Verdict};
 pub use crate::routes::conversations::{
     ApprovalAnswer, BeginConversation, ConversationEvents, ForkConversation, Say, TurnBegun, UsageQuery,
 };

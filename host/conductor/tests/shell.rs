@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use conductor::api::client::Client;
 use conductor::{Conductor, OpenError};
+use conductor_audit::caller::Caller;
+use conductor_config_text::edit::Change;
 
 #[allow(dead_code, reason = "the program's main is not a test's")]
 #[path = "../examples/shell.rs"]
@@ -69,8 +71,9 @@ fn a_home_has_one_host_and_serves_who_asks() {
 fn a_configuration_is_refused_with_its_place_and_followed_as_it_changes() {
     assert!(matches!(Conductor::builder().start(), Err(OpenError::Nothing)));
     let home = Home::new("changes");
-    let missing = Conductor::builder().home(&home.0).alone().start().unwrap_err();
-    assert!(matches!(&missing, OpenError::File { file, .. } if file.ends_with("config.toml")), "{missing}");
+    let named = Conductor::builder().home(&home.0).config_file(home.0.join("named.toml"));
+    let missing = named.alone().start().unwrap_err();
+    assert!(matches!(&missing, OpenError::File { file, .. } if file.ends_with("named.toml")), "{missing}");
     home.configure("[[modes]]\nnam = 'Play'\n");
     let wrong = Conductor::builder().home(&home.0).alone().start().unwrap_err();
     assert!(matches!(wrong, OpenError::Config(_)) && wrong.to_string().contains("config.toml:2:1"), "{wrong}");
@@ -93,4 +96,93 @@ fn a_configuration_is_refused_with_its_place_and_followed_as_it_changes() {
     let said = tells.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(said.contains("config.toml:2:1"), "{said}");
     assert_eq!(conductor.host().modes().1, ["Mix"]);
+}
+
+// CLI-1: a new home starts, and what is written into it is put in force.
+#[test]
+fn a_home_without_a_configuration_starts_and_takes_it_over_once_it_is_there() {
+    let home = Home::new("empty");
+    let conductor = Conductor::builder().home(&home.0).alone().start().unwrap();
+    let host = conductor.host();
+    assert!(host.modes().1.is_empty() && host.config().is_empty());
+    let happens = host.subscribe();
+    let happened = |text: &str| {
+        let seen = happens.iter().map(|seen| format!("{seen:?}")).find(|seen| seen.contains(text));
+        seen.unwrap_or_else(|| panic!("the host has ended before {text:?}"))
+    };
+    home.configure("[[modes]]\nname = 'Play'\n");
+    happened("reloaded");
+    assert_eq!(host.modes().1, ["Play"]);
+}
+
+// CLI-1, PLAN-1: the first plan that is applied writes the file.
+#[test]
+fn a_plan_is_the_first_to_write_the_configuration_of_a_home() {
+    let home = Home::new("first-plan");
+    let conductor = Conductor::builder().home(&home.0).alone().start().unwrap();
+    let (host, person) = (conductor.host(), Caller::library());
+    let mode = Change { path: vec!["modes".into(), "0".into()], value: Some(serde_json::json!({ "name": "Play" })) };
+    let plan = host.propose_plan(&person, "the first mode", vec![mode]).unwrap();
+    assert!(!home.0.join("config.toml").exists(), "a plan that waits writes nothing");
+    host.apply_plan(&person, &plan.id).unwrap();
+    assert_eq!(host.modes().1, ["Play"]);
+    assert_eq!(fs::read_to_string(home.0.join("config.toml")).unwrap(), "[[modes]]\nname = \"Play\"\n");
+    host.undo(&person).unwrap();
+    assert!(host.modes().1.is_empty());
+}
+
+// CFG-1, CFG-2: a configuration of several files is followed in all of them.
+#[test]
+fn a_change_of_an_included_file_is_put_in_force() {
+    let home = Home::new("included");
+    let shows = home.0.join("shows");
+    fs::create_dir_all(&shows).unwrap();
+    let show = |name: &str, text: &str| fs::write(shows.join(name), text).unwrap();
+    show("a.toml", "[[modes]]\nname = 'A'\n");
+    home.configure("include = ['shows/*.toml']\n[[modes]]\nname = 'Play'\n");
+    let (told, tells) = channel();
+    let conductor = Conductor::builder().home(&home.0).alone().on_diagnostics(move |found| {
+        let _ = told.send(found.render(false));
+    });
+    let conductor = conductor.start().unwrap();
+    let host = conductor.host();
+    assert_eq!(host.modes().1, ["Play", "A"]);
+    let happens = host.subscribe();
+    let reloaded = || {
+        let seen = happens.iter().map(|seen| format!("{seen:?}")).find(|seen| seen.contains("reloaded"));
+        seen.unwrap_or_else(|| panic!("the host has ended before it has reloaded"));
+    };
+    show("b.toml", "[[modes]]\nname = 'B'\n");
+    reloaded();
+    assert_eq!(host.modes().1, ["Play", "A", "B"]);
+    show("a.toml", "[[modes]]\nname = 'Other'\n");
+    reloaded();
+    assert_eq!(host.modes().1, ["Play", "Other", "B"]);
+    show("b.toml", "\n[[modes]]\nnam = 'B'\n");
+    let said = tells.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert!(said.contains("shows/b.toml:3:1: unknown key `nam`"), "{said}");
+    assert_eq!(host.modes().1, ["Play", "Other", "B"], "the old rules stay");
+
+    // What a plan changes is the file itself. What is included is a person's.
+    show("b.toml", "[[modes]]\nname = 'B'\n");
+    let person = Caller::library();
+    let change = |path: &[&str], value: serde_json::Value| Change {
+        path: path.iter().map(|step| (*step).to_owned()).collect(),
+        value: Some(value),
+    };
+    let name = serde_json::json!({ "name": "A2" });
+    let added = host.propose_plan(&person, "one more", vec![change(&["modes", "1"], name)]).unwrap();
+    host.apply_plan(&person, &added.id).unwrap();
+    assert_eq!(host.modes().1, ["Play", "A2", "Other", "B"]);
+    let twice = host.propose_plan(&person, "taken", vec![change(&["modes", "2"], serde_json::json!({ "name": "B" }))]);
+    let twice = twice.unwrap_err().to_string();
+    assert!(
+        twice.contains("shows/b.toml:2:8: a second mode is called \"B\"") && twice.contains("config.toml"),
+        "{twice}"
+    );
+    fs::write(home.0.join("x.toml"), "").unwrap();
+    for files in [serde_json::json!([]), serde_json::json!(["shows/*.toml", "x.toml"])] {
+        let refused = host.propose_plan(&person, "files", vec![change(&["include"], files)]).unwrap_err().to_string();
+        assert!(refused.contains("include") || refused.contains("x.toml"), "{refused}");
+    }
 }

@@ -24,25 +24,16 @@ use conductor_stdx::plural::plural;
 
 static SHAPES: LazyLock<Shapes> = LazyLock::new(|| Shapes::compile(&json_schema()));
 
-/// How much of a tree is what the author wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
-    /// All of it.
-    Whole,
-    /// What ends before this byte: there the first syntax error is, and the parser has guessed since.
-    Until(usize),
-}
-
 /// Finds every mistake in a tree of today's form, and the names in it, which are left to be held against each other.
 /// Other spellings of a `type` are replaced with the one that serde knows, and mappings with a mistake by one that does
-/// nothing.
+/// nothing. `guessed` are places where the parser has guessed after a syntax error: nothing is said of those.
 pub(super) fn check(
     tree: &mut Spanned<DeTable<'_>>,
-    trust: Trust,
+    guessed: &[Range<usize>],
     report: &mut dyn FnMut(Diagnostic),
 ) -> Names<'static> {
     let shapes = &*SHAPES;
-    let mut checker = Checker { shapes, names: Names::default(), trust, errors: 0, report };
+    let mut checker = Checker { shapes, names: Names::default(), guessed, errors: 0, report };
     if let Some((key, _)) = tree.get_ref().get_key_value("clock") {
         CLOCK_VARIABLES.into_iter().for_each(|name| checker.names.give("variable", name, key.span()));
     }
@@ -56,7 +47,7 @@ pub(super) fn check(
 struct Checker<'s, 'r> {
     shapes: &'s Shapes,
     names: Names<'s>,
-    trust: Trust,
+    guessed: &'r [Range<usize>],
     /// How many errors there were so far.
     errors: usize,
     report: &'r mut dyn FnMut(Diagnostic),
@@ -71,6 +62,38 @@ const NO_MAPPING: &str =
 
 fn no_mapping() -> DeValue<'static> {
     DeTable::parse(NO_MAPPING).map_or(DeValue::Boolean(false), |table| DeValue::Table(table.into_inner()))
+}
+
+/// Replaces the mappings in which one of these places is, so that a later stage says nothing of them.
+pub(super) fn leave_out(root: &mut DeTable<'_>, places: &[Range<usize>]) {
+    if let Some(DeValue::Array(modes)) = root.get_mut("modes").map(Spanned::get_mut) {
+        for mode in modes.iter_mut() {
+            if let DeValue::Table(mode) = mode.get_mut() {
+                leave_out_of(mode.get_mut("mappings"), places);
+            }
+        }
+    }
+    leave_out_of(root.get_mut("global_mappings"), places);
+}
+
+fn leave_out_of(mappings: Option<&mut Spanned<DeValue<'_>>>, places: &[Range<usize>]) {
+    let Some(DeValue::Array(mappings)) = mappings.map(Spanned::get_mut) else { return };
+    for mapping in mappings.iter_mut() {
+        if places.iter().any(|place| holds(mapping, place)) {
+            *mapping.get_mut() = no_mapping();
+        }
+    }
+}
+
+/// Whether a place is in a value, or in what belongs to it.
+fn holds(value: &Spanned<DeValue<'_>>, place: &Range<usize>) -> bool {
+    let within = |span: Range<usize>| span.start <= place.start && place.end <= span.end;
+    within(value.span())
+        || match value.get_ref() {
+            DeValue::Array(items) => items.iter().any(|item| holds(item, place)),
+            DeValue::Table(entries) => entries.iter().any(|(key, value)| within(key.span()) || holds(value, place)),
+            _ => false,
+        }
 }
 
 /// What a value is called in a message.
@@ -92,18 +115,15 @@ impl fmt::Display for Label<'_> {
 impl<'s> Checker<'s, '_> {
     fn report(&mut self, diagnostic: Diagnostic) {
         self.errors += usize::from(diagnostic.severity == Severity::Error);
-        let trusted = match self.trust {
-            Trust::Whole => true,
-            Trust::Until(end) => diagnostic.place.end <= end,
-        };
-        if trusted {
+        let place = &diagnostic.place;
+        if !self.guessed.iter().any(|guessed| place.end > guessed.start && place.start < guessed.end) {
             (self.report)(diagnostic);
         }
     }
 
     /// Reports that something is absent, unless it may be in the part that was not understood.
     fn report_absence(&mut self, diagnostic: Diagnostic) {
-        if self.trust == Trust::Whole {
+        if self.guessed.is_empty() {
             self.report(diagnostic);
         }
     }

@@ -6,12 +6,14 @@ use std::ops::Range;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use super::place::Source;
+use super::place::{Location, Source};
 use conductor_stdx::plural::plural;
 use conductor_terminal::{Lines, Style, escape, width};
 
 /// How many characters of a source line are shown; of a longer one, the part around the mistake.
 const LINE_WIDTH: usize = 120;
+/// The same on the narrowest terminal.
+const MIN_LINE_WIDTH: usize = 30;
 
 /// How many diagnostics are shown to a person: those at the top are mended first anyway. Programs get all.
 const MAX_SHOWN: usize = 50;
@@ -99,7 +101,7 @@ impl Diagnostic {
 /// Everything that is wrong with one configuration, in the order of the file.
 ///
 /// [`Display`](fmt::Display) gives the plain text for a person. Serialized, it is an object with `file`,
-/// `errors` and `warnings` (how many), and `diagnostics`: an array of objects with `severity`, `message`,
+/// `errors` and `warnings` (how many), and `diagnostics`: an array of objects with `severity`, `message`, `file`,
 /// `line`, `column`, `end_line`, `end_column` (from 1, columns in characters, the end not included),
 /// `place` (`start` and `end` in bytes), and `allowed`, `nearest` and `help`, each a string or null.
 #[derive(Debug, Clone)]
@@ -166,6 +168,11 @@ impl Diagnostics {
 
     /// The text for a person: the first 50, errors before warnings, and how many there are. Empty if nothing is wrong.
     pub fn lines(&self) -> Lines {
+        self.lines_within(None)
+    }
+
+    /// The same for a terminal of so many columns: of a longer line of the source, the part around the mistake is shown.
+    pub fn lines_within(&self, columns: Option<u16>) -> Lines {
         let mut lines = Lines::new();
         let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
         let errors = self.found.iter().filter(is_error).take(MAX_SHOWN);
@@ -173,7 +180,7 @@ impl Diagnostics {
         let mut shown: Vec<&Diagnostic> = errors.chain(warnings).take(MAX_SHOWN).collect();
         shown.sort_by_key(|found| found.place.start);
         for diagnostic in &shown {
-            self.push_one(&mut lines, diagnostic);
+            self.push_one(&mut lines, diagnostic, columns);
             lines.push("");
         }
         if !self.is_empty() {
@@ -195,20 +202,27 @@ impl Diagnostics {
         };
         let counts = [counted(Severity::Error), counted(Severity::Warning)];
         let counts: Vec<String> = counts.into_iter().flatten().collect();
-        format!("{} in {}", counts.join(" and "), self.source.file())
+        let included = match self.source.files().len() - 1 {
+            0 => String::new(),
+            more => format!(" and {} that it includes", plural(more, "file")),
+        };
+        format!("{} in {}{included}", counts.join(" and "), self.source.file())
     }
 
-    fn push_one(&self, out: &mut Lines, found: &Diagnostic) {
-        let (line, column) = self.source.line_col(found.place.start);
+    fn push_one(&self, out: &mut Lines, found: &Diagnostic, columns: Option<u16>) {
+        let location = self.source.location(found.place.start);
         let severity = found.severity;
         out.push_spans(&[
             (severity.style(), &severity.as_str()),
-            (Style::Plain, &format_args!(": {}:{line}:{column}: {}", self.source.file(), found.message)),
+            (Style::Plain, &format_args!(": {location}: {}", found.message)),
         ]);
 
+        let line = location.line;
         let gutter = line.to_string().len();
         if self.shows_lines {
-            self.push_line(out, found, line, gutter);
+            // Before the line stand its number, blanks and a bar; it may be cut at both ends.
+            let room = columns.map_or(LINE_WIDTH, |columns| usize::from(columns).saturating_sub(gutter + 6));
+            self.push_line(out, found, line, gutter, room.clamp(MIN_LINE_WIDTH, LINE_WIDTH));
         }
 
         if let Some(allowed) = &found.allowed {
@@ -223,9 +237,9 @@ impl Diagnostics {
     }
 
     /// The line that a diagnostic is about, with carets under the place.
-    fn push_line(&self, out: &mut Lines, found: &Diagnostic, line: usize, gutter: usize) {
+    fn push_line(&self, out: &mut Lines, found: &Diagnostic, line: usize, gutter: usize, room: usize) {
         let severity = found.severity;
-        let shown = Excerpt::new(&self.source, line, &found.place);
+        let shown = Excerpt::new(&self.source, &found.place, room);
         let [blank, bar]: [&dyn Display; 2] = [&" ", &"|"];
         let mut text: Vec<(Style, &dyn Display)> = vec![
             (Style::Plain, blank),
@@ -264,9 +278,8 @@ impl Diagnostics {
     /// Each on one line, with its place: `config.toml:3:1: what is wrong; what to do about it`.
     pub fn summaries(&self) -> Vec<String> {
         let line = |found: &Diagnostic| {
-            let (line, column) = self.source.line_col(found.place.start);
             let help = found.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-            format!("{}:{line}:{column}: {}{help}", self.source.file(), found.message)
+            format!("{}: {}{help}", self.source.location(found.place.start), found.message)
         };
         self.found.iter().map(line).collect()
     }
@@ -294,16 +307,19 @@ struct Located<'d> {
 impl Serialize for Located<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { source, found } = self;
-        let (line, column) = source.line_col(found.place.start);
-        let (end_line, end_column) = source.line_col(found.place.end);
-        let mut object = serializer.serialize_struct("Diagnostic", 10)?;
+        let (Location { file, line, column }, end) =
+            (source.location(found.place.start), source.location(found.place.end));
+        // What spans several files ends with the first.
+        let (end_line, end_column) = if end.file == file { (end.line, end.column) } else { (line, column) };
+        let mut object = serializer.serialize_struct("Diagnostic", 11)?;
         object.serialize_field("severity", &found.severity)?;
         object.serialize_field("message", &found.message)?;
+        object.serialize_field("file", file)?;
         object.serialize_field("line", &line)?;
         object.serialize_field("column", &column)?;
         object.serialize_field("end_line", &end_line)?;
         object.serialize_field("end_column", &end_column)?;
-        object.serialize_field("place", &found.place)?;
+        object.serialize_field("place", &source.in_file(&found.place))?;
         object.serialize_field("allowed", &found.allowed)?;
         object.serialize_field("nearest", &found.nearest)?;
         object.serialize_field("help", &found.help)?;
@@ -321,17 +337,18 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    fn new(source: &Source, line: usize, place: &Range<usize>) -> Self {
-        let (start, text) = source.line(line);
+    /// `room` is how many characters are shown.
+    fn new(source: &Source, place: &Range<usize>, room: usize) -> Self {
+        let (start, text) = source.line_at(place.start);
         let offset = |byte: usize| text.floor_char_boundary(byte.saturating_sub(start));
         let (from, to) = (offset(place.start), offset(place.end.max(place.start)));
 
         let before = text[..from].chars().rev();
         // A third of the width is enough to see what comes before.
-        let lead: usize = before.take(LINE_WIDTH / 3).map(char::len_utf8).sum();
-        let cut_left = text.chars().nth(LINE_WIDTH).is_some() && lead < from;
+        let lead: usize = before.take(room / 3).map(char::len_utf8).sum();
+        let cut_left = text.chars().nth(room).is_some() && lead < from;
         let shown_from = if cut_left { from - lead } else { 0 };
-        let shown: String = text[shown_from..].chars().take(LINE_WIDTH).collect();
+        let shown: String = text[shown_from..].chars().take(room).collect();
         let shown_to = shown_from + shown.len();
         let cut_right = shown_to < text.len();
 
@@ -384,6 +401,19 @@ mod tests {
     }
 
     #[test]
+    fn of_a_line_that_is_longer_than_the_terminal_the_part_around_is_shown() {
+        let mut all = Diagnostics::new(Source::new("c.toml", format!("{}xxx{}", "a".repeat(100), "b".repeat(100))));
+        all.push(Diagnostic::error(100..103, "wrong"));
+        for columns in [40, 80, 200] {
+            let shown = all.lines_within(Some(columns)).to_string();
+            let lines: Vec<&str> = shown.lines().collect();
+            assert!(lines[..3].iter().all(|line| width(line) <= usize::from(columns)), "{shown}");
+            let carets = lines[2].find("^^^").map(|at| width(&lines[2][..at]));
+            assert_eq!(lines[1].find("xxx").map(|at| width(&lines[1][..at])), carets, "{shown}");
+        }
+    }
+
+    #[test]
     fn a_file_cannot_drive_the_terminal() {
         let shown = rendered("a = \"\u{1b}[2J\"\n", 4..5);
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
@@ -429,7 +459,7 @@ mod tests {
         assert_eq!(json["errors"], 1);
         assert_eq!(json["warnings"], 1);
         let first = serde_json::json!({
-            "severity": "error", "message": "first",
+            "severity": "error", "message": "first", "file": "c.toml",
             "line": 1, "column": 1, "end_line": 1, "end_column": 2,
             "place": { "start": 0, "end": 1 },
             "allowed": "x", "nearest": null, "help": null,

@@ -2,7 +2,7 @@
 //! of its mistakes.
 //!
 //! ```text
-//! text ─▶ spanned tree ─▶ upgrade (old forms) ─▶ check (against the schema) ─▶ serde ─▶ Config
+//! text ─▶ spanned tree ─▶ upgrade (old forms) ─▶ merge (included files) ─▶ check (against the schema) ─▶ serde ─▶ Config
 //! ```
 //!
 //! The types in [`model`](Config) are the one source of truth: the JSON Schema is generated from them,
@@ -22,6 +22,7 @@ mod composite_action;
 mod condition;
 mod desktop_action;
 mod diagnostic;
+pub mod include;
 mod light;
 mod llm;
 pub mod migrate;
@@ -40,6 +41,8 @@ mod text;
 mod trigger;
 mod upgrade;
 mod variable;
+
+use std::ops::Range;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -73,7 +76,7 @@ pub use model::{
     Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,
     Mapping, Mode, Model, ModelPrice, Profile, Retry, Tools,
 };
-pub use place::{PathStep, Source};
+pub use place::{Location, PathStep, Source};
 pub use process_action::{Launch, Shell};
 pub use schema::{action_schemas, json_schema};
 pub use text::{HexBytes, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay};
@@ -83,7 +86,8 @@ pub use variable::{
     VariableValue,
 };
 
-use check::{Trust, check};
+use check::{check, leave_out};
+use include::{Included, SetTwice, merge, shifted};
 use names::Names;
 use upgrade::upgrade;
 
@@ -98,14 +102,35 @@ pub struct Loaded {
     pub warnings: Diagnostics,
 }
 
-/// Reads a configuration; `file_name` is the name of the file as messages show it.
+/// Reads a configuration that includes no file; `file_name` is the name of the file as messages show it.
 ///
 /// # Errors
 /// Everything that is wrong, in the order of the file. If the text is not TOML, that is all syntax errors,
 /// and of the other mistakes those before the first of them: what comes after could only be guessed.
 pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
-    let source = Source::new(file_name, text);
-    let Examined { tree, mut found, names } = examine(text);
+    parse_with(text, file_name, &Included::default())
+}
+
+/// Reads the configuration `text`, which is in the file `file_name`, and the files that it includes.
+///
+/// # Errors
+/// As [`parse`], and what is wrong with `include`.
+pub fn read(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
+    parse_with(text, file_name, &Included::read(text, file_name))
+}
+
+/// Reads a configuration whose other files were read before.
+///
+/// # Errors
+/// As [`parse`], and what is wrong with `include`.
+pub fn parse_with(text: &str, file_name: &str, included: &Included) -> Result<Loaded, Diagnostics> {
+    let (source, wrong) = Source::with(file_name, text, included);
+    let Examined { tree, mut found, names, twice } = examine(places(&source));
+    found.extend(wrong);
+    for SetTwice { key, place, first } in twice {
+        let help = format!("it is set at {} already; keep one of the two", source.location(first.start));
+        found.push(Diagnostic::error(place, format!("`{key}` is set in two files")).with_help(help));
+    }
     if let Some(names) = names {
         names.check(&source, &mut |diagnostic| found.push(diagnostic));
     }
@@ -113,7 +138,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
     diagnostics.extend(found);
     let warnings = diagnostics.into_result()?;
     match Config::deserialize(Deserializer::from(tree)) {
-        Ok(config) => Ok(Loaded { config, source, warnings }),
+        Ok(config) => Ok(Loaded { config, source: source.clone(), warnings }),
         // The checker let through what the types do not take. That is a fault here and not in the file,
         // but a person who meets it is helped by the same kind of message.
         Err(error) => {
@@ -129,39 +154,78 @@ pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
 /// its warnings, errors included. No host may run with it. `None` if what is wrong is not in mappings alone.
 pub fn salvage(wrong: &Diagnostics) -> Option<Loaded> {
     let source = wrong.source().clone();
-    let Examined { tree, names, .. } = examine(source.text());
+    let Examined { mut tree, names, .. } = examine(places(&source));
     names?;
-    let config = Config::deserialize(Deserializer::from(tree)).ok()?;
+    let errors = wrong.iter().filter(|found| found.severity == Severity::Error);
+    leave_out(tree.get_mut(), &errors.map(|found| found.place.clone()).collect::<Vec<_>>());
+    let mut config = Config::deserialize(Deserializer::from(tree)).ok()?;
+    // A second mode of a name is refused already; that there are two is not to be said again.
+    for at in 1..config.modes.len() {
+        let (before, mode) = config.modes.split_at_mut(at);
+        if before.iter().any(|other| other.name == mode[0].name) {
+            mode[0].name.push_str(&format!(" ({at})"));
+        }
+    }
     Some(Loaded { config, source: source.clone(), warnings: wrong.clone() })
 }
 
-/// A text as far as it can be looked at by itself.
+/// Texts with the places of their first bytes.
+fn places(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    source.parts().iter().map(|part| (part.start, &*part.text))
+}
+
+/// Texts as far as they can be looked at by themselves.
 struct Examined<'t> {
     /// In today's form.
     tree: Spanned<DeTable<'t>>,
     /// What is wrong with it, but for names.
     found: Vec<Diagnostic>,
-    /// The names in it, to be held against each other; `None` if the text is not TOML.
+    /// The names in it, to be held against each other; `None` if a text is not TOML.
     names: Option<Names<'static>>,
+    /// What is set in two files.
+    twice: Vec<SetTwice>,
 }
 
-fn examine(text: &str) -> Examined<'_> {
-    let (mut tree, syntax_errors) = DeTable::parse_recoverable(text);
-    let mut found: Vec<_> = syntax_errors.iter().map(|error| syntax_error(error, text)).collect();
-    // The parser may meet one mistake on several ways.
-    found.sort_by_key(|diagnostic| diagnostic.place.start);
-    found.dedup();
-    let trust = match found.first() {
-        None => Trust::Whole,
-        // From the beginning of its line on.
-        Some(first) => {
+fn examine<'t>(parts: impl Iterator<Item = (usize, &'t str)>) -> Examined<'t> {
+    let Combined { mut tree, mut found, guessed, twice } = combined(parts);
+    let names = check(&mut tree, &guessed, &mut |diagnostic| found.push(diagnostic));
+    Examined { tree, found, names: guessed.is_empty().then_some(names), twice }
+}
+
+/// Texts as one tree, in today's form.
+struct Combined<'t> {
+    tree: Spanned<DeTable<'t>>,
+    found: Vec<Diagnostic>,
+    /// What stands behind the first syntax error of a text, where the parser has guessed.
+    guessed: Vec<Range<usize>>,
+    twice: Vec<SetTwice>,
+}
+
+fn combined<'t>(parts: impl Iterator<Item = (usize, &'t str)>) -> Combined<'t> {
+    let (mut whole, mut found, mut guessed, mut twice) =
+        (None::<Spanned<DeTable<'t>>>, Vec::new(), Vec::new(), Vec::new());
+    for (start, text) in parts {
+        let (mut tree, syntax_errors) = DeTable::parse_recoverable(text);
+        let mut of_part: Vec<_> = syntax_errors.iter().map(|error| syntax_error(error, text)).collect();
+        // The parser may meet one mistake on several ways.
+        of_part.sort_by_key(|diagnostic| diagnostic.place.start);
+        of_part.dedup();
+        if let Some(first) = of_part.first() {
+            // From the beginning of its line on.
             let before = &text[..text.floor_char_boundary(first.place.start)];
-            Trust::Until(before.rfind('\n').map_or(0, |end| end + 1))
+            guessed.push(start + before.rfind('\n').map_or(0, |end| end + 1)..start + text.len() + 1);
         }
-    };
-    upgrade(&mut tree, &mut |diagnostic| found.push(diagnostic));
-    let names = check(&mut tree, trust, &mut |diagnostic| found.push(diagnostic));
-    Examined { tree, found, names: (trust == Trust::Whole).then_some(names) }
+        upgrade(&mut tree, &mut |diagnostic| of_part.push(diagnostic));
+        found.extend(of_part.into_iter().map(|diagnostic| {
+            let Range { start: from, end: to } = diagnostic.place;
+            Diagnostic { place: start + from..start + to, ..diagnostic }
+        }));
+        match &mut whole {
+            None => whole = Some(tree),
+            Some(whole) => merge(whole.get_mut(), shifted(tree.into_inner(), start), &mut twice),
+        }
+    }
+    Combined { tree: whole.unwrap_or_else(|| Spanned::new(0..0, DeTable::new())), found, guessed, twice }
 }
 
 fn syntax_error(error: &toml::de::Error, text: &str) -> Diagnostic {

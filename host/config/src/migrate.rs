@@ -6,7 +6,7 @@
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::diagnostic::Diagnostics;
-use super::parse;
+use super::{Loaded, parse};
 use conductor_config_text::edit::form_of;
 
 /// Why a text can't be brought to today's form.
@@ -32,6 +32,14 @@ pub enum MigrateError {
 /// See [`MigrateError`].
 pub fn migrated(text: &str, file: &str) -> Result<String, MigrateError> {
     let before = parse(text, file).map_err(|wrong| MigrateError::Wrong(Box::new(wrong)))?;
+    migrated_file(&before, file, text)
+}
+
+/// The same for the text of one of the files that make up a configuration.
+///
+/// # Errors
+/// See [`MigrateError`].
+pub fn migrated_file(before: &Loaded, file: &str, text: &str) -> Result<String, MigrateError> {
     let differs = |why: String| MigrateError::Differs { file: file.to_owned(), why };
     let mut document: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| differs(error.message().to_owned()))?;
@@ -50,7 +58,7 @@ pub fn migrated(text: &str, file: &str) -> Result<String, MigrateError> {
         return Ok(text.to_owned());
     }
     let after = form_of(text, after);
-    match parse(&after, file) {
+    match before.source.with_text(file, &after) {
         Ok(loaded) if loaded.config == before.config => Ok(after),
         Ok(_) => Err(differs("its parts have other values".to_owned())),
         Err(wrong) => Err(differs(wrong.render(false))),

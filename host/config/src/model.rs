@@ -27,6 +27,12 @@ use conductor_package::{Contributions, Grants};
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Conductor configuration")]
 pub struct Config {
+    /// Other files of this configuration, up to 64, each by its path from the folder of the file that names it; `*` in the
+    /// file's name stands for any text. Lists go on in them, and no key is set in two. Default: none. No plan changes this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 1024)))]
+    pub include: Vec<String>,
+
     /// Settings of the host itself.
     #[serde(default)]
     pub advanced_settings: AdvancedSettings,

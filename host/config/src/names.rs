@@ -81,9 +81,8 @@ impl Kind {
         let mut owners: HashMap<&str, &Range<usize>> = HashMap::new();
         for (name, place) in &self.given {
             if let Some(first) = owners.get(name.as_str()) {
-                let (line, column) = source.line_col(first.start);
                 let message = format!("a second {kind} is called {name:?}");
-                let help = format!("the first is at {}:{line}:{column}", source.file());
+                let help = format!("the first is at {}", source.location(first.start));
                 report(Diagnostic::error(place.clone(), message).with_help(help));
             } else {
                 owners.insert(name, place);

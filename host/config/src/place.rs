@@ -1,13 +1,20 @@
-//! Places in a configuration file: which bytes a path of keys stands for, and on which line they are.
+//! Places in a configuration: which bytes a path of keys stands for, and on which line of which file they are.
+//!
+//! The bytes of all files that make up a configuration are numbered as if the files stood one after the other, so that a
+//! place is one range, whichever file it is in.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::upgrade::upgrade;
+use super::diagnostic::{Diagnostic, Diagnostics};
+use super::include::{self, Included, Part};
+use super::{Loaded, combined, parse_with};
 
 /// One step of the path to a value.
 ///
@@ -33,16 +40,36 @@ impl From<usize> for PathStep<'_> {
     }
 }
 
-/// The text of a configuration file, with what is needed to point into it. Cheap to clone.
+/// A line of a file that makes up a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location<'s> {
+    /// The name of the file, as messages show it.
+    pub file: &'s str,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, in characters.
+    pub column: usize,
+}
+
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, column } = self;
+        write!(f, "{file}:{line}:{column}")
+    }
+}
+
+/// The text of a configuration file, those of the files that it includes, and what is needed to point into them. Cheap
+/// to clone.
 #[derive(Debug, Clone)]
 pub struct Source(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    file: String,
-    text: String,
+    /// The file itself, and then those that it includes. Never empty.
+    parts: Vec<Part>,
+    included: Included,
     // Both found when first asked for: a configuration without a mistake never pays for them.
-    /// The byte at which each line starts; the first is 0.
+    /// The place at which each line of each part starts; the first is 0.
     lines: OnceLock<Vec<usize>>,
     spans: OnceLock<Node>,
     /// Made when a reader other than the owner first asks for it.
@@ -65,20 +92,85 @@ enum Inside {
 }
 
 impl Source {
-    /// The text of a file; `file` is its name as messages show it.
+    /// The text of a file that includes no other; `file` is its name as messages show it.
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
+        let part = Part { file: file.into(), text: text.into().into(), start: 0 };
+        Self::of(vec![part], Included::default())
+    }
+
+    /// The same of a file with what it includes, and what is wrong with its `include`.
+    pub(super) fn with(file: &str, text: &str, included: &Included) -> (Self, Vec<Diagnostic>) {
+        let (parts, found) = include::parts(file, text.into(), included);
+        (Self::of(parts, included.clone()), found)
+    }
+
+    fn of(parts: Vec<Part>, included: Included) -> Self {
         let (lines, spans, hidden) = Default::default();
-        Self(Arc::new(Inner { file: file.into(), text: text.into(), lines, spans, hidden }))
+        Self(Arc::new(Inner { parts, included, lines, spans, hidden }))
     }
 
-    /// The name of the file, as messages show it.
+    /// The name of the file itself, as messages show it.
     pub fn file(&self) -> &str {
-        &self.0.file
+        &self.0.parts[0].file
     }
 
-    /// The whole text.
+    /// The whole text of the file itself, without what it includes.
     pub fn text(&self) -> &str {
-        &self.0.text
+        &self.0.parts[0].text
+    }
+
+    /// What it includes, as it was read.
+    pub fn included(&self) -> &Included {
+        &self.0.included
+    }
+
+    /// The files that make it up, each with its text: itself, and those that it includes in the order in which they count.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.0.parts.iter().map(|part| (part.file.as_str(), &*part.text))
+    }
+
+    /// Reads another text of the same file. Of other files it includes what this one does, as it was read; no file is
+    /// read for it.
+    ///
+    /// # Errors
+    /// As [`parse`](super::parse).
+    pub fn parse(&self, text: &str) -> Result<Loaded, Diagnostics> {
+        parse_with(text, self.file(), self.included())
+    }
+
+    /// Reads the same configuration with another text in one of its [files](Self::files); no file is read for it.
+    ///
+    /// # Errors
+    /// As [`parse`](super::parse).
+    pub fn with_text(&self, file: &str, text: &str) -> Result<Loaded, Diagnostics> {
+        if file == self.file() {
+            return self.parse(text);
+        }
+        parse_with(self.text(), self.file(), &self.included().with_text(file, text))
+    }
+
+    /// The file in which the value at `path` stands, and its text. Of a value that is in none, the file in which the
+    /// nearest one around it stands.
+    pub fn file_of(&self, path: &[PathStep<'_>]) -> (&str, &str) {
+        let part = self.part(self.place(path).start);
+        (&part.file, &part.text)
+    }
+
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.0.parts
+    }
+
+    /// The file that a place is in. What lies beyond the last one's end is taken for its end.
+    fn part(&self, place: usize) -> &Part {
+        let behind = self.0.parts.partition_point(|part| part.start <= place);
+        &self.0.parts[behind.saturating_sub(1)]
+    }
+
+    /// The folder of the file in which the value at `path` stands: what relative paths in it start from.
+    pub fn folder_of(&self, path: &[PathStep<'_>]) -> &Path {
+        // A place need not be looked for where there is one file.
+        let file = if self.0.parts.len() == 1 { self.file() } else { self.file_of(path).0 };
+        Path::new(file).parent().unwrap_or(Path::new("."))
     }
 
     /// The text as others than its owner see it, without private values. See [`hidden`](conductor_stdx::hidden).
@@ -100,38 +192,46 @@ impl Source {
         self.node(path).key.clone()
     }
 
-    /// The line and the column of a byte, both counted from 1, the column in characters.
-    /// A byte beyond the end of the text is taken for the end.
-    pub fn line_col(&self, byte: usize) -> (usize, usize) {
-        let byte = self.text().floor_char_boundary(byte);
-        // The first line starts at 0, so there is always one that starts no later than the byte.
+    /// The file, the line and the column of a place. One beyond the end of a file is taken for its end.
+    pub fn location(&self, place: usize) -> Location<'_> {
+        let part = self.part(place);
+        let place = part.start + part.text.floor_char_boundary(place - part.start);
+        // The first line of every part starts where the part does, so there is always one that starts no later.
         let lines = self.lines();
-        let line = lines.partition_point(|&start| start <= byte);
-        let before = &self.text()[lines[line - 1]..byte];
-        (line, before.chars().count() + 1)
+        let (first, line) = (begin(lines, part.start), begin(lines, place));
+        let before = &part.text[lines[line] - part.start..place - part.start];
+        Location { file: &part.file, line: line - first + 1, column: before.chars().count() + 1 }
     }
 
-    /// A line without its line break, by its number from 1, and the byte at which it starts.
-    /// There is nothing on a line that the text does not have.
-    pub(super) fn line(&self, number: usize) -> (usize, &str) {
-        let end = self.text().len();
-        let bound = |at: usize| self.lines().get(at).copied().unwrap_or(end);
-        let start = bound(number.saturating_sub(1));
-        let line = &self.text()[start..bound(number)];
-        (start, line.trim_end_matches(['\r', '\n']))
+    /// The place in its own file, in bytes.
+    pub(super) fn in_file(&self, place: &Range<usize>) -> Range<usize> {
+        let start = self.part(place.start).start;
+        place.start - start..place.end.max(place.start) - start
+    }
+
+    /// The line that a place is on, without its line break, and the place at which it starts.
+    pub(super) fn line_at(&self, place: usize) -> (usize, &str) {
+        let part = self.part(place);
+        let lines = self.lines();
+        let line = begin(lines, place);
+        let start = lines[line] - part.start;
+        let end = lines.get(line + 1).map_or(part.text.len(), |next| (next - part.start).min(part.text.len()));
+        (lines[line], part.text[start..end].trim_end_matches(['\r', '\n']))
     }
 
     fn lines(&self) -> &[usize] {
         self.0.lines.get_or_init(|| {
-            let ends = self.text().match_indices('\n').map(|(at, _)| at + 1);
-            std::iter::once(0).chain(ends).collect()
+            let of_part = |part: &Part| {
+                let ends = part.text.match_indices('\n').map(|(at, _)| part.start + at + 1);
+                std::iter::once(part.start).chain(ends).collect::<Vec<_>>()
+            };
+            self.0.parts.iter().flat_map(of_part).collect()
         })
     }
 
     fn node(&self, path: &[PathStep<'_>]) -> &Node {
         let mut node = self.0.spans.get_or_init(|| {
-            let (mut tree, _) = DeTable::parse_recoverable(self.text());
-            upgrade(&mut tree, &mut |_| {});
+            let tree = combined(self.parts().iter().map(|part| (part.start, &*part.text))).tree;
             let span = tree.span();
             Node::table(span.clone(), span, tree.get_ref())
         });
@@ -148,6 +248,11 @@ impl Source {
         }
         node
     }
+}
+
+/// The number of the last line that begins no later than a place, from 0.
+fn begin(lines: &[usize], place: usize) -> usize {
+    lines.partition_point(|&start| start <= place).saturating_sub(1)
 }
 
 impl Node {
@@ -203,11 +308,15 @@ mod tests {
     fn columns_count_characters() {
         let source = Source::new("x", TEXT);
         let at = TEXT.find('ü').expect("an ü");
-        assert_eq!(source.line_col(at), (3, 15));
-        assert_eq!(source.line_col(at + 1), (3, 15));
-        assert_eq!(source.line_col(0), (1, 1));
-        assert_eq!(source.line_col(usize::MAX), (8, 1));
-        assert_eq!(source.line(3).1, "alias = \"ä\" # ü");
-        assert_eq!(source.line(99).1, "");
+        let line_col = |place| {
+            let Location { line, column, .. } = source.location(place);
+            (line, column)
+        };
+        assert_eq!(line_col(at), (3, 15));
+        assert_eq!(line_col(at + 1), (3, 15));
+        assert_eq!(line_col(0), (1, 1));
+        assert_eq!(line_col(usize::MAX), (8, 1));
+        assert_eq!(source.line_at(at).1, "alias = \"ä\" # ü");
+        assert_eq!(source.line_at(usize::MAX).1, "");
     }
 }

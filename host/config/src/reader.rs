@@ -4,7 +4,7 @@
 //! the rest is known by its text. So the text is cut into blocks, one a mapping, and what is around them; what is
 //! around is read each time, and its places are counted as if the blocks were there; of the blocks only those are
 //! read that were not there before. Wherever that does not go without a doubt (a file of another form, a mistake),
-//! the whole text is read as [`parse`] does, which finds every mistake with its place.
+//! the whole text is read as [`parse_with`] does, which finds every mistake with its place.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -15,9 +15,10 @@ use serde::Deserialize as _;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::diagnostic::{Diagnostics, Severity};
+use super::include::Included;
 use super::names::Use;
 use super::place::Source;
-use super::{Config, Examined, Loaded, Mapping, examine, parse};
+use super::{Config, Examined, Loaded, Mapping, examine, parse_with};
 
 /// What stands before a mapping of a mode, for it to be read by itself.
 const SOME_MODE: &str = "[[modes]]\nname = \"-\"\n";
@@ -39,18 +40,18 @@ struct Known {
 }
 
 impl Reader {
-    /// The same as [`parse`], only faster where the text is like the last one.
+    /// The same as [`parse_with`], only faster where the text is like the last one and includes no file.
     ///
     /// # Errors
     /// The same.
-    pub fn parse(&mut self, text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
-        self.piecewise(text, file_name).map_or_else(|| parse(text, file_name), Ok)
+    pub fn parse(&mut self, text: &str, file_name: &str, included: &Included) -> Result<Loaded, Diagnostics> {
+        self.piecewise(text, file_name).map_or_else(|| parse_with(text, file_name, included), Ok)
     }
 
     /// The configuration, read block by block; `None` if that can't be done, or something is wrong.
     fn piecewise(&mut self, text: &str, file_name: &str) -> Option<Loaded> {
         let cut = cut(text)?;
-        let Examined { tree, mut found, names } = examine(&cut.around);
+        let Examined { tree, mut found, names, .. } = examine([(0, cut.around.as_str())].into_iter());
         let mut names = names?;
         if !found.is_empty() || !is_open_for(tree.get_ref(), cut.modes) {
             return None;
@@ -215,7 +216,7 @@ fn header(line: &str) -> Option<Header<'_>> {
 /// Whether blocks can be put into what is around them: no mapping is there in another form, and every mode has a
 /// header.
 fn is_open_for(around: &DeTable<'_>, modes: usize) -> bool {
-    if around.contains_key("global_mappings") {
+    if around.contains_key("global_mappings") || around.contains_key("include") {
         return false;
     }
     match around.get("modes").map(|modes| modes.get_ref()) {
@@ -234,7 +235,7 @@ fn read(block: &Block<'_>) -> Option<Known> {
         None => (0, block.text.to_owned()),
         Some(_) => (SOME_MODE.len(), [SOME_MODE, block.text].concat()),
     };
-    let Examined { tree, found, names } = examine(&text);
+    let Examined { tree, found, names, .. } = examine([(0, text.as_str())].into_iter());
     let names = names.filter(|names| found.is_empty() && !names.gives_after(before))?;
     let mut config = Config::deserialize(Deserializer::from(tree)).ok()?;
     let mappings = match block.mode {
@@ -251,6 +252,7 @@ fn read(block: &Block<'_>) -> Option<Known> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse;
     use super::*;
     use proptest::prelude::*;
 
@@ -289,7 +291,7 @@ action = { type = \"Suppress\" }";
 
     /// Both ways of reading come to the same.
     fn same(reader: &mut Reader, text: &str) {
-        let (one, other) = (reader.parse(text, "c.toml"), parse(text, "c.toml"));
+        let (one, other) = (reader.parse(text, "c.toml", &Included::default()), parse(text, "c.toml"));
         match (one, other) {
             (Ok(one), Ok(other)) => {
                 assert_eq!(one.config, other.config, "{text}");
@@ -314,13 +316,13 @@ action = { type = \"Suppress\" }";
         let known = reader.known.iter_mut().find(|known| known.text.contains("note = 3")).unwrap();
         Arc::make_mut(&mut Arc::get_mut(known).unwrap().mapping).name = Some("known".into());
         let changed = SHOW.replace("note = 4", "note = 5");
-        let loaded = reader.parse(&changed, "c.toml").unwrap();
+        let loaded = reader.parse(&changed, "c.toml", &Included::default()).unwrap();
         assert_eq!(loaded.config.global_mappings[0].name.as_deref(), Some("known"));
         assert_eq!(reader.known.len(), 4, "what is not in the file any more is forgotten");
         let around = |text: &str| text.replace("note = 3 }", "note = 3 }\nname = \"other\"");
-        let loaded = reader.parse(&around(&changed), "c.toml").unwrap();
+        let loaded = reader.parse(&around(&changed), "c.toml", &Included::default()).unwrap();
         assert_eq!(loaded.config.global_mappings[0].name.as_deref(), Some("other"), "what is not known is read");
-        let loaded = reader.parse(&changed, "c.toml").unwrap();
+        let loaded = reader.parse(&changed, "c.toml", &Included::default()).unwrap();
         let moved = loaded.source.place(&["modes".into(), 1.into(), "mappings".into(), 0.into(), "trigger".into()]);
         assert!(changed[moved].contains("note = 5"));
     }

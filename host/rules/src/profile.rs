@@ -50,9 +50,8 @@ pub fn compile(config: &Config, diagnostics: &mut Diagnostics) -> Vec<Arc<Profil
             let place = source.place(&path);
             let key = (AppName::new(app), title.clone());
             if let Some((name, first)) = taken.get(&key) {
-                let (line, column) = source.line_col(first.start);
                 let message = format!("the profile {name:?} is for {app:?} already");
-                let help = format!("it is named at {}:{line}:{column}; `title` can tell two apart", source.file());
+                let help = format!("it is named at {}; `title` can tell two apart", source.location(first.start));
                 diagnostics.push(Diagnostic::error(place, message).with_help(help));
             } else {
                 taken.insert(key, (&written.name, place));

@@ -1,5 +1,6 @@
 //! Configuration text: it is read or refused, and every place in a refusal can be shown; read in pieces it is the same.
 
+use conductor_config::include::Included;
 use conductor_config::reader::Reader;
 use conductor_config::{Severity, parse};
 
@@ -9,7 +10,7 @@ pub fn run(data: &[u8]) {
     let mut reader = Reader::default();
     // The second time, its mappings are known.
     for _ in 0..2 {
-        match (reader.parse(&text, "config.toml"), &whole) {
+        match (reader.parse(&text, "config.toml", &Included::default()), &whole) {
             (Ok(pieces), Ok(whole)) => {
                 assert_eq!(pieces.config, whole.config);
                 assert_eq!(pieces.warnings.to_string(), whole.warnings.to_string());

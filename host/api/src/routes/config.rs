@@ -17,6 +17,7 @@ use crate::scope::By;
 use conductor_config::Severity;
 use conductor_host::control::plan::state_hash;
 use conductor_host::host::{Host, ReloadError};
+use conductor_stdx::hidden::hide;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -44,17 +45,31 @@ pub struct InForce {
     /// Its text, TOML. For tokens other than the owner's `<hidden>` stands in the place of private values: of `env`,
     /// passwords, the user's part of URLs.
     pub text: String,
+    /// The files that it includes, in the order in which they count. Plans don't change them.
+    #[serde(default)]
+    pub included: Vec<IncludedFile>,
     /// SHA-256 of the whole text, lower-case hex: what plans are made for.
     pub state: String,
     /// What was said of the last configuration, where it was refused; the one in force is older then.
     pub refused: Option<String>,
 }
 
+/// A file that the configuration in force includes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IncludedFile {
+    /// Its name, as messages show it.
+    pub file: String,
+    /// Its text, TOML, with private values as in that of the configuration.
+    pub text: String,
+}
+
 async fn config(State(host): State<Arc<Host>>, By(caller): By) -> Json<InForce> {
-    let (file, text, refused) = host.config_in_force();
-    let state = state_hash(&text);
-    let text = if caller.is_owner() { text } else { host.hidden_config() };
-    Json(InForce { file, state, text, refused })
+    let (source, refused) = host.config_in_force();
+    let seen = |text: &str| if caller.is_owner() { text.to_owned() } else { hide(text) };
+    let files = source.files().map(|(file, text)| IncludedFile { file: file.to_owned(), text: seen(text) });
+    let included = files.skip(1).collect();
+    let (file, text, state) = (source.file().to_owned(), seen(source.text()), state_hash(source.text()));
+    Json(InForce { file, text, included, state, refused })
 }
 
 /// A configuration to look at.
@@ -75,7 +90,7 @@ pub struct Verdict {
     pub errors: usize,
     /// How much in it is doubtful.
     pub warnings: usize,
-    /// Each with `severity`, `message`, `line`, `column`, `end_line`, `end_column`, `place`, `allowed`, `nearest` and
+    /// Each with `severity`, `message`, `file`, `line`, `column`, `end_line`, `end_column`, `place`, `allowed`, `nearest` and
     /// `help`.
     pub diagnostics: Value,
 }

@@ -4,14 +4,12 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 
-use super::{CommandResult, Failure, Paths};
+use super::{CommandResult, Failure, Paths, config_file};
 use conductor_api::client::Client;
-use conductor_config as config;
 use conductor_config::pin::pin as pinned;
 use conductor_config_text::edit::edited;
 use conductor_ports::Direction;
 use conductor_ports::status::{BindingStatus, DiscoveredPort, PortState, PortsStatus, SideState, SideStatus};
-use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, Table, errln, outln};
 
 /// How long a touch is waited for.
@@ -108,17 +106,16 @@ fn pin(places: &Paths, alias: &str, port: Option<&str>) -> CommandResult {
             port.label
         )));
     };
-    let before = loaded.source.text();
-    let Some(changes) = pinned(before, alias, matcher) else {
+    let mut files = loaded.source.files();
+    let Some((file, before, changes)) =
+        files.find_map(|(file, text)| Some((file, text, pinned(text, alias, matcher)?)))
+    else {
         return Err(Failure::Wrong(format!("conductor: no binding is called {alias:?} in {}", loaded.source.file())));
     };
     let after = edited(before, &changes)?;
     // What is written is read again by the next reader.
-    config::parse(&after, loaded.source.file()).map_err(super::wrong)?;
-    // What a link names is replaced, not the link.
-    let file = places.config.canonicalize()?;
-    let backup = keep_backup(&file)?;
-    replace(&file, after.as_bytes())?;
+    loaded.source.with_text(file, &after).map_err(super::wrong)?;
+    let backup = config_file::replace_text(file, before, &after)?;
     outln!("{alias} is {} from now on: {matcher}", port.label);
     outln!("(the file as it was: {})", backup.display());
     Ok(())

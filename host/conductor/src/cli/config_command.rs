@@ -1,21 +1,21 @@
 //! `conductor config`: validates it, migrates it to the current form, compares it, or prints its schema.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::plan::Agreed;
-use super::{CommandResult, Failure, Output, Paths, load, plan, unreadable, warn};
+use super::{CommandResult, Failure, Output, Paths, config_file, load, plan, unreadable, warn};
 use conductor_api::client::Client;
 use conductor_api::types::InForce;
 use conductor_config as config;
-use conductor_config::migrate::{MigrateError, migrated};
+use conductor_config::include::Included;
+use conductor_config::migrate::{MigrateError, migrated_file};
 use conductor_config::{Loaded, Severity};
 use conductor_config_text::diff::unified;
 use conductor_host::host;
 use conductor_host::host::StartError;
 use conductor_rules::Compiled;
-use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;
 use conductor_terminal::{self as terminal, Lines, errln, outln};
@@ -52,46 +52,63 @@ pub(super) fn run(places: &Paths, command: &ConfigCommand) -> CommandResult {
 
 fn migrate(places: &Paths, agreed: &Agreed) -> CommandResult {
     let loaded = load(&places.config)?;
-    let (before, name) = (loaded.source.text(), loaded.source.file());
-    let after = migrated(before, name).map_err(|error| match error {
-        MigrateError::Wrong(diagnostics) => super::wrong(*diagnostics),
-        other => Failure::Failed(other.into()),
-    })?;
-    let report = |text: String, backup: Option<&Path>| -> CommandResult {
+    let name = loaded.source.file();
+    let mut changed = Vec::new();
+    for (file, before) in loaded.source.files() {
+        let after = migrated_file(&loaded, file, before).map_err(|error| match error {
+            MigrateError::Wrong(diagnostics) => super::wrong(*diagnostics),
+            other => Failure::Failed(other.into()),
+        })?;
+        if after != before {
+            changed.push((file, before, after));
+        }
+    }
+    let report = |lines: &[String], backups: &[PathBuf]| -> CommandResult {
         if agreed.json {
-            let answer = json!({ "file": name, "changed": backup.is_some(), "backup": backup });
+            let answer = json!({ "file": name, "changed": !backups.is_empty(), "backup": backups.first() });
             terminal::json(&answer)?;
         } else {
-            outln!("{text}");
+            lines.iter().for_each(|line| outln!("{line}"));
         }
         Ok(())
     };
-    if after == before {
-        return report(format!("{name} has no old form in it"), None);
+    if changed.is_empty() {
+        return report(&[format!("{name} has no old form in it")], &[]);
     }
     let mut changes = Lines::new();
-    changes.push_text("", &unified(name, before, &after));
+    for (file, before, after) in &changed {
+        changes.push_text("", &unified(file, before, after));
+    }
     terminal::eprint(&changes);
     if !plan::agrees("Write this?", agreed)? {
-        return report("nothing is written".to_owned(), None);
+        return report(&["nothing is written".to_owned()], &[]);
     }
-    // What a link names is replaced, not the link.
-    let file = places.config.canonicalize()?;
-    if plain_file::read_text(&file, plain_file::MAX_TEXT)? != before {
-        return Err(Failure::Failed(anyhow::anyhow!("{name} has changed meanwhile; nothing is written")));
+    let (mut backups, mut done) = (Vec::new(), Vec::new());
+    for (file, before, after) in &changed {
+        let backup = config_file::replace_text(file, before, after)?;
+        done.push(format!("{file} is in today's form (the file as it was: {})", backup.display()));
+        backups.push(backup);
     }
-    let backup = keep_backup(&file)?;
-    replace(&file, after.as_bytes())?;
-    report(format!("{name} is in today's form (the file as it was: {})", backup.display()), Some(&backup))
+    report(&done, &backups)
 }
 
 fn differences(places: &Paths, as_json: bool) -> CommandResult {
-    let InForce { file, text: before, refused, .. } = Client::new(&places.home).config()?;
+    let InForce { file, text: before, included, refused, .. } = Client::new(&places.home).config()?;
     // The host may have been started elsewhere.
     let path = if Path::new(&file).is_absolute() { Path::new(&file) } else { &places.config };
     let after = plain_file::read_text(path, plain_file::MAX_TEXT)
         .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let changes = unified(&file, &before, &after);
+    let name = path.display().to_string();
+    let included_now = Included::read(&after, &name);
+    let on_disk = included_now.source(&after, &name);
+    let was = |file: &str| included.iter().find(|one| one.file == file).map_or("", |one| one.text.as_str());
+    let mut changes = unified(&file, &before, &after);
+    for (included, now) in on_disk.files().skip(1) {
+        changes.push_str(&unified(included, was(included), now));
+    }
+    for gone in included.iter().filter(|one| on_disk.files().all(|(file, _)| file != one.file)) {
+        changes.push_str(&unified(&gone.file, &gone.text, ""));
+    }
     if as_json {
         let answer = json!({ "file": file, "same": changes.is_empty(), "diff": changes, "refused": refused });
         terminal::json(&answer)?;
@@ -116,7 +133,7 @@ fn checked(places: &Paths) -> Result<Result<Compiled, StartError>, Failure> {
     let text = plain_file::read_text(&places.config, plain_file::MAX_TEXT)
         .map_err(|error| unreadable(&places.config, &error))?;
     let check = |loaded: &Loaded| host::check(loaded, Some(&places.home), places.features.as_deref());
-    Ok(match config::parse(&text, &places.config.display().to_string()) {
+    Ok(match config::read(&text, &places.config.display().to_string()) {
         Ok(loaded) => check(&loaded),
         Err(wrong) => match config::salvage(&wrong).map(|rest| check(&rest)) {
             Some(Err(StartError::Config(all))) => Err(StartError::Config(all)),

@@ -20,6 +20,7 @@ mod bindings;
 mod chat;
 mod completions;
 mod config_command;
+mod config_file;
 mod contributed;
 mod demo;
 mod devices;
@@ -319,7 +320,7 @@ fn ended(done: CommandResult) -> ExitCode {
             ExitCode::from(2)
         }
         Err(Failure::Config(diagnostics)) => {
-            terminal::eprint(&diagnostics.lines());
+            terminal::eprint(&diagnostics.lines_within(terminal::error_columns()));
             ExitCode::from(2)
         }
         Err(Failure::Unknown(text)) => {
@@ -446,7 +447,7 @@ fn features_folder() -> Option<PathBuf> {
 /// Reads the configuration.
 fn load(path: &Path) -> Result<Loaded, Failure> {
     let text = plain_file::read_text(path, plain_file::MAX_TEXT).map_err(|error| unreadable(path, &error))?;
-    config::parse(&text, &path.display().to_string()).map_err(wrong)
+    config::read(&text, &path.display().to_string()).map_err(wrong)
 }
 
 /// A configuration that can't be read.
@@ -466,7 +467,7 @@ fn wrong(diagnostics: Diagnostics) -> Failure {
 /// Prints what is doubtful, if anything is.
 fn warn(warnings: &Diagnostics) {
     if !warnings.is_empty() {
-        terminal::eprint(&warnings.lines());
+        terminal::eprint(&warnings.lines_within(terminal::error_columns()));
     }
 }
 

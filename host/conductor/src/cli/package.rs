@@ -23,8 +23,6 @@ mod pin;
 mod prompt;
 mod switch;
 
-pub(super) use pin::write as write_config;
-
 /// What to change.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ChangeCommand {

@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use notify::Watcher as _;
 
 use super::OnDiagnostics;
+use conductor_config::include::{Included, Watched};
 use conductor_host::host::Host;
 use conductor_stdx::plain_file;
 
@@ -36,20 +37,45 @@ struct Changes {
 pub(super) struct Watching {
     wake: Sender<Wake>,
     woken: Receiver<Wake>,
+    #[expect(dead_code, reason = "they watch for as long as they are there")]
     watchers: Vec<notify::RecommendedWatcher>,
+    /// What the configuration includes, and what watches that.
+    included: Vec<(Watched, Option<notify::RecommendedWatcher>)>,
 }
 
 impl Watching {
     /// Watches the configuration file, and the list of what is installed, where there are any.
     pub(super) fn start(config: Option<&Path>, installed: Option<&Path>) -> Self {
         let (wake, woken) = crossbeam_channel::unbounded();
-        let watch = |path: Option<&Path>, changes| watch(path?, wake.clone(), changes);
+        let watch = |path: Option<&Path>, changes| {
+            let path = std::path::absolute(path?).ok()?;
+            let watched =
+                Watched { folder: path.parent()?.to_owned(), name: path.file_name()?.to_string_lossy().into() };
+            watch(&watched, wake.clone(), changes)
+        };
         let watchers = [
             watch(config, Changes { config: true, features: false }),
             watch(installed, Changes { config: false, features: true }),
         ];
         let watchers = watchers.into_iter().flatten().collect();
-        Self { wake, woken, watchers }
+        Self { wake, woken, watchers, included: Vec::new() }
+    }
+
+    /// Watches what a configuration includes, and what one included before no longer.
+    fn follow(&mut self, included: &Included) {
+        let wanted = included.watched();
+        self.included.retain(|(watched, watcher)| watcher.is_some() && wanted.contains(watched));
+        for watched in wanted {
+            if !self.included.iter().any(|(known, _)| *known == watched) {
+                let changes = Changes { config: true, features: false };
+                let watcher = watch(&watched, self.wake.clone(), changes);
+                if watcher.is_some() {
+                    // It may have changed after it was read and before it was watched.
+                    let _ = self.wake.send(Wake::Changed(changes));
+                }
+                self.included.push((watched, watcher));
+            }
+        }
     }
 }
 
@@ -66,13 +92,15 @@ impl ConfigWatcher {
         watching: Watching,
         file: Option<PathBuf>,
         text: String,
+        included: Included,
         on_diagnostics: OnDiagnostics,
     ) -> std::io::Result<Self> {
         let wake = watching.wake.clone();
-        let mut kept = WatchedConfig { host, file, text, on_diagnostics };
+        let mut kept = WatchedConfig { host, file, text, included, on_diagnostics };
         let thread = std::thread::Builder::new().name("config_watcher".into()).spawn(move || {
-            kept.serve(&watching.woken);
-            drop(watching.watchers);
+            let mut watching = watching;
+            watching.follow(&kept.included);
+            kept.serve(&mut watching);
         })?;
         Ok(Self { wake, thread })
     }
@@ -92,14 +120,16 @@ impl ConfigWatcher {
 struct WatchedConfig {
     host: Arc<Host>,
     file: Option<PathBuf>,
-    /// What the file said when it was last looked at.
+    /// What the file said when it was last looked at, and those that it includes.
     text: String,
+    included: Included,
     on_diagnostics: OnDiagnostics,
 }
 
 impl WatchedConfig {
-    fn serve(&mut self, woken: &Receiver<Wake>) {
+    fn serve(&mut self, watching: &mut Watching) {
         loop {
+            let woken = &watching.woken;
             let mut changes = match woken.recv_timeout(CHECK_INTERVAL) {
                 Ok(Wake::Changed(changes)) => changes,
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -130,6 +160,7 @@ impl WatchedConfig {
             }
             if changes.config {
                 self.reload();
+                watching.follow(&self.included);
             }
         }
     }
@@ -137,19 +168,21 @@ impl WatchedConfig {
     fn reload(&mut self) {
         let Some(file) = &self.file else { return };
         let text = match plain_file::read_text(file, plain_file::MAX_TEXT) {
-            Ok(text) if text == self.text && !self.host.is_in_force(&text) => return,
-            // An applied plan, which is in force already.
-            Ok(text) if self.host.is_in_force(&text) => {
-                self.text = text;
-                return;
-            }
             Ok(text) => text,
             Err(error) => return tracing::error!("{}: {error}; the old rules stay", file.display()),
         };
-        let reloaded = self.host.reload(&text, &file.display().to_string());
+        let name = file.display().to_string();
+        let included = Included::read(&text, &name);
+        let is_in_force = self.host.is_in_force(&text, &included);
+        // One that was refused already, or that is in force, such as that of an applied plan.
+        let is_known = is_in_force || (text == self.text && included == self.included);
+        (self.text, self.included) = (text, included);
+        if is_known {
+            return;
+        }
+        let reloaded = self.host.reload(&self.text, &name);
         let (Ok(found) | Err(found)) = reloaded.map(|reloaded| reloaded.warnings);
         self.report(&found);
-        self.text = text;
     }
 
     fn report(&self, found: &conductor_config::Diagnostics) {
@@ -159,24 +192,24 @@ impl WatchedConfig {
     }
 }
 
-/// Watches the file's folder: editors replace files, and a watch on the file would follow the old one.
-fn watch(path: &Path, wake: Sender<Wake>, changes: Changes) -> Option<notify::RecommendedWatcher> {
-    let path = std::path::absolute(path).ok()?;
-    let folder = path.parent()?.to_owned();
-    let name = path.file_name()?.to_owned();
+/// Watches the folder of files: editors replace files, and a watch on the file would follow the old one.
+fn watch(watched: &Watched, wake: Sender<Wake>, changes: Changes) -> Option<notify::RecommendedWatcher> {
+    let files = watched.clone();
     let on_change = move |event: notify::Result<notify::Event>| {
         let Ok(event) = event else { return };
-        if !event.kind.is_access() && event.paths.iter().any(|changed| changed.file_name() == Some(&name)) {
+        let is_one = |changed: &PathBuf| changed.file_name().is_some_and(|name| files.is(&name.to_string_lossy()));
+        if !event.kind.is_access() && event.paths.iter().any(is_one) {
             let _ = wake.send(Wake::Changed(changes));
         }
     };
+    let Watched { folder, name } = watched;
     let watching = notify::recommended_watcher(on_change).and_then(|mut watcher| {
-        watcher.watch(&folder, notify::RecursiveMode::NonRecursive)?;
+        watcher.watch(folder, notify::RecursiveMode::NonRecursive)?;
         Ok(watcher)
     });
     watching
         .inspect_err(|error| {
-            tracing::warn!("changes of {} are not noticed: {error}; send SIGHUP to reload", path.display())
+            tracing::warn!("changes of {} are not noticed: {error}; send SIGHUP to reload", folder.join(name).display())
         })
         .ok()
 }

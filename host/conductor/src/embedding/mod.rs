@@ -18,6 +18,7 @@
 
 mod config_watcher;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ use self::config_watcher::ConfigWatcher;
 use conductor_api::server::{self, ServeError, Server};
 #[cfg(unix)]
 use conductor_chat::Conversations;
+use conductor_config::include::Included;
 use conductor_config::{self as config, Diagnostics};
 use conductor_host::host::{Host, HostBuilder, StartError};
 use conductor_install::store::PackageStore;
@@ -123,7 +125,7 @@ impl ConductorBuilder {
     }
 
     /// The configuration file, which applied plans are written to and whose changes are put in force. Default:
-    /// `config.toml` in the home.
+    /// `config.toml` in the home, which need not be there yet: then nothing is mapped until it is written.
     #[must_use]
     pub fn config_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.config = Some(Written::File(file.into()));
@@ -217,14 +219,25 @@ impl ConductorBuilder {
             }
         }
         let in_home = || home.as_deref().map(|home| Written::File(home.join("config.toml")));
+        let is_homes = |file: &Path| home.as_deref().is_some_and(|home| file == home.join("config.toml"));
         let (text, name, file) = match config.or_else(in_home).ok_or(OpenError::Nothing)? {
             Written::Text(text) => (text, "the configuration".to_owned(), None),
             Written::File(file) => match plain_file::read_text(&file, plain_file::MAX_TEXT) {
                 Ok(text) => (text, file.display().to_string(), Some(file)),
+                // A new home: nothing is mapped yet, and the file is read as soon as it is there.
+                Err(error) if error.kind() == ErrorKind::NotFound && is_homes(&file) => {
+                    tracing::warn!(
+                        "there is no {} yet, so nothing is mapped; tools, learn and monitor work, and `conductor init` \
+                         writes one, which is read at once",
+                        file.display()
+                    );
+                    (String::new(), file.display().to_string(), Some(file))
+                }
                 Err(source) => return Err(OpenError::File { file, source }),
             },
         };
-        let loaded = config::parse(&text, &name).map_err(OpenError::Config)?;
+        let included = file.as_ref().map(|_| Included::read(&text, &name)).unwrap_or_default();
+        let loaded = config::parse_with(&text, &name, &included).map_err(OpenError::Config)?;
         let store = home.as_deref().and_then(|home| {
             PackageStore::open(home).inspect_err(|error| tracing::warn!("features can't be installed: {error}")).ok()
         });
@@ -250,7 +263,7 @@ impl ConductorBuilder {
         });
         #[cfg(not(unix))]
         let _ = (serve, http, project);
-        let config_watcher = ConfigWatcher::start(Arc::clone(&host), watching, file, text, on_diagnostics);
+        let config_watcher = ConfigWatcher::start(Arc::clone(&host), watching, file, text, included, on_diagnostics);
         let config_watcher = Some(config_watcher.map_err(|error| OpenError::Start(error.into()))?);
         Ok(Conductor {
             host: Some(host),

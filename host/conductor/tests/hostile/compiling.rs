@@ -127,7 +127,12 @@ fn a_host_answers_while_a_package_is_compiled() {
             let (modes, skills, plans) = (host.modes(), host.skills(), host.plans());
             let config = host.config_in_force();
             assert!(features.is_empty() && tools.is_empty() && skills.is_empty() && status.refused.is_none());
-            assert!(modes.0.is_none() && plans.unwrap().is_empty() && config.1.is_empty() && host.is_in_force(""));
+            assert!(
+                modes.0.is_none()
+                    && plans.unwrap().is_empty()
+                    && config.0.text().is_empty()
+                    && host.is_in_force("", &config::include::Included::default())
+            );
             answered.send(()).unwrap();
         });
         let in_time = answer.recv_timeout(Duration::from_secs(30));

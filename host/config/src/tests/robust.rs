@@ -109,7 +109,8 @@ proptest! {
 
     #[test]
     fn every_byte_has_a_line_and_a_column(text in any::<String>(), byte in 0_usize..200) {
-        let (line, column) = Source::new("x", text.as_str()).line_col(byte);
+        let source = Source::new("x", text.as_str());
+        let Location { line, column, .. } = source.location(byte);
         prop_assert!(line >= 1 && line <= text.matches('\n').count() + 1);
         prop_assert!(column >= 1 && column <= text.chars().count() + 1);
     }

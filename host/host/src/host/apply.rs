@@ -154,7 +154,7 @@ impl Host {
         let mut state = self.state();
         let plan = self.plans.plan(id)?;
         let file = self.plan_file()?;
-        let before = read(&file)?;
+        let before = read_or_new(&file)?;
         stale(&plan.base, &before)?;
         let current = self.in_force.load();
         // It was read when it was judged, if that was for this same text.
@@ -163,7 +163,8 @@ impl Host {
             Some(planned) => planned.loaded.clone(),
             None => {
                 let after = edit::edited(&before, &plan.changes)?;
-                state.reader.parse(&after, current.source.file()).map_err(|wrong| unfit(&wrong))?
+                let source = &current.source;
+                state.reader.parse(&after, source.file(), source.included()).map_err(|wrong| unfit(&wrong))?
             }
         };
         let (description, after) = (plan.description, loaded.source.text().to_owned());
@@ -252,8 +253,9 @@ impl Host {
         to: &str,
     ) -> Result<Applied, PlanError> {
         let file = self.plan_file()?;
-        stale(&state_hash(from), &read(&file)?)?;
-        let loaded = state.reader.parse(to, self.in_force.load().source.file()).map_err(|wrong| unfit(&wrong))?;
+        stale(&state_hash(from), &read_or_new(&file)?)?;
+        let source = self.in_force.load().source.clone();
+        let loaded = state.reader.parse(to, source.file(), source.included()).map_err(|wrong| unfit(&wrong))?;
         let rules = self.write(state, caller, &file, loaded, step)?;
         self.observer.put(Observation::Reload(format!("{did}: {description}")));
         let became = if matches!(step, Step::Undo { .. }) { PlanStep::Undone } else { PlanStep::Redone };
@@ -276,7 +278,8 @@ impl Host {
         let begun = entry(step, caller).outcome(Outcome::Begun).with("state", hash.as_str());
         self.audit.require(begun)?;
         desk.intend(step, &hash)?;
-        if let Err(source) = keep_backup(file).and_then(|_| replace(file, text.as_bytes())) {
+        let kept = if file.exists() { keep_backup(file).map(drop) } else { Ok(()) };
+        if let Err(source) = kept.and_then(|()| replace(file, text.as_bytes())) {
             // The file is as it was; should the record fail too, the next start finds that out by itself.
             let _ = desk.not_done();
             return Err(PlanError::File { file: file.display().to_string(), source });
@@ -311,7 +314,7 @@ impl Host {
                 tracing::info!("removed {} of a process that was killed", plural(left, "temporary file"));
             }
         }
-        let settled = file.and_then(|file| read(&file)).and_then(|text| self.plans.settle(&text));
+        let settled = file.and_then(|file| read_or_new(&file)).and_then(|text| self.plans.settle(&text));
         match settled {
             Ok(Some((step, was_done))) => {
                 let found = entry(&step, &Caller::host());
@@ -390,6 +393,14 @@ pub(super) fn read(file: &Path) -> Result<String, PlanError> {
     let bytes = bytes.map_err(|source| PlanError::File { file: name(), source })?;
     let not_text = |error: FromUtf8Error| PlanError::NotText { file: name(), at: error.utf8_error().valid_up_to() };
     String::from_utf8(bytes).map_err(not_text)
+}
+
+/// The same of a file that a plan may be the first to write: until then it is empty.
+pub(super) fn read_or_new(file: &Path) -> Result<String, PlanError> {
+    match read(file) {
+        Err(PlanError::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        other => other,
+    }
 }
 
 /// Why a configuration can't be put in force, for the person who wanted it.

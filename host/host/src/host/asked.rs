@@ -10,7 +10,7 @@ use crate::control::lock::{Lock, Locked};
 use crate::control::plan::PlanError;
 use conductor_audit::caller::Caller;
 use conductor_audit::{AuditError, Chain, Entry, Kind, Row};
-use conductor_config::{Diagnostics, Severity};
+use conductor_config::{Diagnostics, Severity, Source};
 use conductor_observer::notification_log::{self, NotificationPage, NotificationQuery};
 use conductor_observer::{LockChange, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
@@ -172,10 +172,10 @@ impl Host {
         self.in_force.load().registry.reports()
     }
 
-    /// The file of the configuration in force, its text, and what was said of another that was refused since.
-    pub fn config_in_force(&self) -> (String, String, Option<String>) {
+    /// The configuration in force, and what was said of another that was refused since.
+    pub fn config_in_force(&self) -> (Source, Option<String>) {
         let current = self.in_force.load();
-        (current.source.file().to_owned(), current.source.text().to_owned(), current.refused.clone())
+        (current.source.clone(), current.refused.clone())
     }
 
     /// What there is to say about a configuration: `text`, or what the file says now. It is held against the features

@@ -92,6 +92,7 @@ impl Assembler {
             }
         };
         compiled.warnings.extend(doubts);
+        compiled.warnings.extend(ineffective::models(loaded, &registry));
         warn_of_tools(loaded, &registry, &mut compiled.warnings);
         grant_warnings::push(loaded, &registry, &mut compiled.warnings);
         registry.log_refused();
@@ -179,7 +180,6 @@ pub(super) fn feature_sources(
             sources.insert(name.clone(), source);
         }
     }
-    let folder = Path::new(loaded.source.file()).parent().unwrap_or(Path::new("."));
     for (name, feature) in configured {
         let is_installed = installed.is_some_and(|(_, installed)| installed.features.contains_key(name));
         if !feature.enabled {
@@ -193,7 +193,7 @@ pub(super) fn feature_sources(
             }
             let source = FeatureSource {
                 name: name.clone(),
-                path: folder.join(path),
+                path: loaded.source.folder_of(&["features".into(), name.as_str().into()]).join(path),
                 configured: given(name),
                 provenance: Provenance::File,
                 displaces_bundled: bundled.is_some_and(|folder| folder.join(format!("{name}.wasm")).is_file()),

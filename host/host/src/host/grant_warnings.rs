@@ -30,6 +30,8 @@ pub(super) fn push(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnost
                 format!("the grants of {name} have no effect: its package can't be read"),
             )
             .with_help(format!("`conductor feature list` says why; then `conductor feature pin {name}`")),
+            // It was said already that there is none.
+            None if warnings.iter().any(|known| known.place == loaded.source.place(&path)) => continue,
             None => {
                 let names = registry.names();
                 let known = names.iter().map(String::as_str).filter(|known| known != name);

@@ -453,7 +453,7 @@ impl Installer {
             Under::Nothing => None,
             Under::File(file) => {
                 let text = plain_file::read_text(file, plain_file::MAX_TEXT).ok()?;
-                config::parse(&text, &file.display().to_string()).ok()
+                config::read(&text, &file.display().to_string()).ok()
             }
             Under::Loaded(loaded) => Some(Loaded::clone(loaded)),
         }
@@ -502,7 +502,7 @@ impl Host {
         let installer = Installer::open(home, who.clone())?.features(self.assembler.bundled.as_deref());
         let mut installer = installer.compiler(self.compiler.clone());
         installer.live.clone_from(&self.services.stores);
-        Ok(match config::parse(source.text(), source.file()) {
+        Ok(match source.parse(source.text()) {
             Ok(loaded) => installer.config(loaded),
             Err(_) => installer,
         })

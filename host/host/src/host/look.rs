@@ -14,7 +14,7 @@ use super::assembler::warn_of_tools;
 use super::generation::Generation;
 use super::grant_warnings;
 use conductor_audit::caller::{Caller, Scope};
-use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Feature, Loaded};
+use conductor_config::{Config, Diagnostic, Diagnostics, Feature, Loaded};
 use conductor_dispatch::workers::Workers;
 use conductor_observer::Observer;
 use conductor_registry::Registry;
@@ -106,7 +106,7 @@ impl Candidate {
     /// # Errors
     /// Everything that is wrong with it by itself.
     pub fn read(current: &Generation, text: &str) -> Result<Self, Diagnostics> {
-        let loaded = config::parse(text, current.source.file())?;
+        let loaded = current.source.parse(text)?;
         bindings::check(&loaded)?;
         let (left_out, absent) = differing(&current.config, &loaded.config);
         let registry = current.registry.seen_by(&left_out, &absent);
@@ -121,6 +121,7 @@ impl Candidate {
         let mut compiled = rules::compile(&self.loaded, &self.registry, &Workers::idle(observer.clone()))?;
         compiled.warnings.extend(ineffective::warnings(&self.loaded, None));
         if self.absent.is_empty() {
+            compiled.warnings.extend(ineffective::models(&self.loaded, &self.registry));
             warn_of_tools(&self.loaded, &self.registry, &mut compiled.warnings);
             grant_warnings::push(&self.loaded, &self.registry, &mut compiled.warnings);
         }
@@ -203,6 +204,7 @@ fn differing(before: &Config, after: &Config) -> (BTreeSet<String>, BTreeSet<Str
 mod tests {
     use super::*;
     use conductor_audit::caller::Door;
+    use conductor_config as config;
 
     fn config(text: &str) -> Config {
         config::parse(text, "c.toml").unwrap().config

@@ -45,6 +45,7 @@ use crate::environment;
 use conductor_audit::caller::{Caller, Door};
 use conductor_audit::{Audit, Entry, Kind};
 use conductor_chat::Models;
+use conductor_config::include::Included;
 use conductor_config::reader::Reader;
 use conductor_config::{Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
 use conductor_dispatch::Action;
@@ -202,13 +203,15 @@ impl Host {
     /// Puts another configuration in force. No event is lost: those that come in between meet the
     /// old rules or the new ones, whole.
     ///
-    /// `file_name` is the file's name as messages show it, and what paths in it are relative to.
+    /// `file_name` is the file's name as messages show it, and what paths in it are relative to; files that it includes
+    /// are read.
     ///
     /// # Errors
     /// What is wrong with it; then everything stays as it was, and the status says so.
     pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let made = state.reader.parse(text, file_name).and_then(|loaded| self.make(loaded));
+        let included = Included::read(text, file_name);
+        let made = state.reader.parse(text, file_name, &included).and_then(|loaded| self.make(loaded));
         let result = made.map(|made| self.swap_in(&mut state, made));
         let entry =
             Entry::new(Kind::Host, "reload", &Caller::configuration(), file_name).with("state", state_hash(text));
@@ -239,7 +242,7 @@ impl Host {
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
         let before = self.in_force.load();
-        let loaded = state.reader.parse(before.source.text(), before.source.file())?;
+        let loaded = state.reader.parse(before.source.text(), before.source.file(), before.source.included())?;
         let sources = self.assembler.feature_sources(&loaded);
         let result = self.make(loaded).map(|made| self.swap_in(&mut state, made));
         // That a configuration was refused is none the less so for other features.
@@ -299,9 +302,9 @@ impl Host {
     }
 
     /// Whether this is the configuration in force, and no other was refused since.
-    pub fn is_in_force(&self, text: &str) -> bool {
+    pub fn is_in_force(&self, text: &str, included: &Included) -> bool {
         let current = self.in_force.load();
-        current.refused.is_none() && current.source.text() == text
+        current.refused.is_none() && current.source.text() == text && current.source.included() == included
     }
 
     /// Makes another mode active, as a `ModeChange` would. Unknown modes are left alone.

@@ -21,7 +21,7 @@ use crate::control::plan::store::{PlanStore, one_line};
 use crate::control::plan::{Base, Plan, PlanError, Proposal, state_hash};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind};
-use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, Severity, Source};
+use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, Location, Severity, Source};
 use conductor_config_text::edit::{self, Change};
 use conductor_dispatch::feature_worker::FeatureWorker;
 use conductor_dispatch::midi_out::MidiJob;
@@ -95,12 +95,12 @@ impl View {
         let current = self.in_force.load();
         let base = Base { file: current.source.file().to_owned(), text: current.source.text().to_owned() };
         let Some(file) = &self.config_file else { return Ok(base) };
-        let text = apply::read(file)?;
+        let text = apply::read_or_new(file)?;
         if text == base.text {
             return Ok(base);
         }
         let file = base.file;
-        match config::parse(&text, &file).and_then(|loaded| bindings::check(&loaded)) {
+        match current.source.parse(&text).and_then(|loaded| bindings::check(&loaded)) {
             Ok(()) => Err(PlanError::NotInForce { file }),
             Err(wrong) => {
                 let first = error_lines(wrong.iter().filter(|one| one.severity == Severity::Error).take(1));
@@ -231,10 +231,9 @@ impl HostView for View {
 
     fn findings(&self, text: &str) -> Vec<host_state::Finding> {
         let source = self.in_force.load().source.clone();
-        let file = source.file();
         // What is hidden is not wrong for that.
         let text = if text == source.hidden() { source.text() } else { text };
-        let found = match config::parse(text, file) {
+        let found = match source.parse(text) {
             Ok(loaded) => match bindings::check(&loaded) {
                 Ok(()) => loaded.warnings,
                 Err(wrong) => wrong,
@@ -443,7 +442,7 @@ impl Sink<Action> for NullSink {
 }
 
 fn finding(source: &Source, one: &Diagnostic) -> host_state::Finding {
-    let (line, column) = source.line_col(one.place.start);
+    let Location { line, column, .. } = source.location(one.place.start);
     let allowed = one.allowed.as_ref().map(|allowed| format!("allowed: {allowed}"));
     let nearest = one.nearest.as_ref().map(|nearest| format!("did you mean {nearest:?}?"));
     let help: Vec<String> = [allowed, nearest, one.help.clone()].into_iter().flatten().collect();
@@ -463,9 +462,9 @@ pub(super) fn invalid(wrong: Diagnostics) -> PlanError {
     let mut lines: Vec<String> = errors
         .take(MAX_ERRORS)
         .map(|one| {
-            let host_state::Finding { line, column, message, help, .. } = finding(wrong.source(), one);
+            let host_state::Finding { message, help, .. } = finding(wrong.source(), one);
             let help = help.map(|help| format!("; {help}")).unwrap_or_default();
-            format!("{}:{line}:{column}: {message}{help}", wrong.source().file())
+            format!("{}: {message}{help}", wrong.source().location(one.place.start))
         })
         .collect();
     let more = wrong.count(Severity::Error).saturating_sub(lines.len());

@@ -57,7 +57,7 @@ impl Facts {
         let home = places.home.is_dir().then_some(places.home.as_path());
         let features_folder = places.features.as_deref();
         let loaded = plain_file::read_text(&places.config, plain_file::MAX_TEXT)
-            .map(|text| config::parse(&text, &places.config.display().to_string()));
+            .map(|text| config::read(&text, &places.config.display().to_string()));
         let (outcome, loaded) = match loaded {
             Err(error) => (Outcome::Unreadable(error), None),
             Ok(Err(mistakes)) => (Outcome::Wrong(mistakes.render(false)), None),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 
-use super::super::package::write_config;
+use super::super::config_file;
 use super::super::plan::{self, Agreed};
 use super::super::{CommandResult, Failure, Paths, load, secret};
 use super::grants;
@@ -209,7 +209,7 @@ impl Undo {
                 let loaded = load(&places.config)?;
                 let changes = grants::changes(&loaded.config, feature, &before);
                 if !changes.is_empty() {
-                    write_config(places, &loaded, &changes)?;
+                    config_file::write(&loaded, &changes)?;
                     client.reload()?;
                 }
             }
@@ -263,7 +263,7 @@ fn allow(
         if !plan::agrees(&question, agreed)? {
             return Ok(None);
         }
-        write_config(places, &loaded, &changes)?;
+        config_file::write(&loaded, &changes)?;
         client.reload()?;
     }
     Ok(Some(Undo::Configuration(before)))

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::package::write_config;
+use super::super::config_file;
 use super::super::plan::{self, Agreed};
 use super::super::{CommandResult, Failure, Paths, load};
 use super::add::feature_of;
@@ -73,7 +73,7 @@ pub(super) fn run(places: &Paths, arguments: &RemoveArguments) -> CommandResult 
         grants.http.retain(|host| *host != site);
         grants.secrets.iter_mut().for_each(|secret| secret.hosts.retain(|host| *host != site));
         grants.secrets.retain(|secret| !secret.hosts.is_empty());
-        write_config(places, &loaded, &changes(rest, feature_of(&provider), &grants))?;
+        config_file::write(&loaded, &changes(rest, feature_of(&provider), &grants))?;
         client.reload()?;
         taken_back = Some(site.to_string());
     }

@@ -3,15 +3,14 @@
 use serde_json::json;
 
 use super::super::plan::{self, Agreed};
-use super::super::{CommandResult, Failure, Paths, load, wrong};
+use super::super::{CommandResult, Failure, Paths, config_file, load};
 use super::prompt;
-use conductor_config::{self as config, Loaded};
-use conductor_config_text::edit::{Change, edited};
+use conductor_config as config;
+use conductor_config_text::edit::Change;
 use conductor_install::installation;
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::store::PackageStore;
 use conductor_package::{Package, consent};
-use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, Lines, outln};
 
 pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult {
@@ -56,24 +55,8 @@ pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult 
         path: ["features", name, key].map(str::to_owned).to_vec(),
         value: Some(json!(value)),
     };
-    write(places, &loaded, &[set("id", id.as_str()), set("digest", &digest)])?;
+    config_file::write(&loaded, &[set("id", id.as_str()), set("digest", &digest)])?;
     report(agreed, name, id.as_str(), &digest, true, format!("{name} is {id} {digest} from now on"))
-}
-
-/// Changes the configuration file, unless it was changed since it was read.
-pub(in super::super) fn write(places: &Paths, loaded: &Loaded, changes: &[Change]) -> CommandResult {
-    let before = loaded.source.text();
-    let after = edited(before, changes)?;
-    // What is written is read again by the next reader.
-    config::parse(&after, loaded.source.file()).map_err(wrong)?;
-    // What a link names is replaced, not the link.
-    let file = places.config.canonicalize()?;
-    if std::fs::read_to_string(&file)? != before {
-        return Err(Failure::Failed(anyhow::anyhow!("{} has changed meanwhile; nothing is written", file.display())));
-    }
-    keep_backup(&file)?;
-    replace(&file, after.as_bytes())?;
-    Ok(())
 }
 
 /// The package that the configuration means under this name.

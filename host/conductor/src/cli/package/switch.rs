@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::super::{CommandResult, Failure, Paths, load};
+use super::super::{CommandResult, Failure, Paths, config_file, load};
 use super::pin;
 use conductor_config_text::edit::Change;
 use conductor_install::store::PackageStore;
@@ -92,7 +92,7 @@ impl Switched {
         }
         let changed = !changes.is_empty();
         if changed {
-            pin::write(places, &loaded, &changes)?;
+            config_file::write(&loaded, &changes)?;
         }
         if self.json {
             terminal::json(&json!({ "feature": self.name, "refused": after, "changed": changed }))?;
