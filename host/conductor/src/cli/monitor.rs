@@ -64,18 +64,32 @@ fn print(view: &ObservationView, json: bool) -> bool {
     if json {
         return terminal::try_json_line(view).is_ok();
     }
-    let mut line = Lines::new();
-    line.push_fit(MAX_COLUMNS, &words(view));
-    terminal::try_print(&line).is_ok()
+    let mut lines = Lines::new();
+    for line in arranged(words(view), terminal::output_columns()) {
+        lines.push_fit(MAX_COLUMNS, &line);
+    }
+    terminal::try_print(&lines).is_ok()
 }
 
-fn words(view: &ObservationView) -> String {
-    match view {
+/// What is said of an event, in one line; on a terminal without room for it, what came of the event stands below.
+fn arranged((line, came_of_it): (String, String), columns: Option<u16>) -> Vec<String> {
+    let fits = |columns| terminal::width(&line) + terminal::width(&came_of_it) <= usize::from(columns);
+    match came_of_it.trim_start() {
+        "" => vec![line.trim_end().to_owned()],
+        below if !columns.is_none_or(fits) => vec![line.trim_end().to_owned(), format!("{:>14}  {below}", "")],
+        _ => vec![line + &came_of_it],
+    }
+}
+
+/// An observation, and what came of it.
+fn words(view: &ObservationView) -> (String, String) {
+    let line = match view {
         ObservationView::Event { at, device, event, control, rules } => {
             let fired = if rules.is_empty() { String::new() } else { format!("  -> {}", rules.join(", ")) };
             let named = named::comment(event).map(|named| format!("  {named}")).unwrap_or_default();
             let control = control.as_ref().map(|control| format!("  {control}")).unwrap_or_default();
-            format!("{:>12.6} s  {device:<16} {event:<32}{control}{fired}{named}", *at as f64 / 1e9)
+            let line = format!("{:>12.6} s  {device:<16} {event:<32}", *at as f64 / 1e9);
+            return (line, format!("{control}{fired}{named}"));
         }
         ObservationView::Failure { at, rule, worker, reason } => {
             format!("{:>12.6} s  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e9)
@@ -100,5 +114,23 @@ fn words(view: &ObservationView) -> String {
         }
         ObservationView::Gap { lost: Some(lost) } => format!("{:>14}  ({lost} more, which came too fast)", ""),
         ObservationView::Gap { lost: None } => format!("{:>14}  (the host was started anew)", ""),
+    };
+    (line, String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_has_no_room_for_stands_below() {
+        let event = format!("    1.000000 s  {:<16} {:<32}", "pads", "note-on 36 100 ch 9");
+        let said = |rules: &str| (event.clone(), rules.to_owned());
+        let whole = [format!("{event}  -> a rule")];
+        assert_eq!(arranged(said("  -> a rule"), None), whole, "in a pipe each event is one line");
+        assert_eq!(arranged(said("  -> a rule"), Some(80)), whole);
+        let below = ["    1.000000 s  pads             note-on 36 100 ch 9", "                -> a rule"];
+        assert_eq!(arranged(said("  -> a rule"), Some(70)), below);
+        assert_eq!(arranged(said(""), Some(40)), below[..1]);
     }
 }

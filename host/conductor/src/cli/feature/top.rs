@@ -1,14 +1,13 @@
 //! `conductor feature top`: the resource usage of features, live.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use super::super::{CommandResult, Failure, Paths};
 use conductor_registry::{FeatureReport, PackageReport};
-use conductor_terminal::{self as terminal, outln};
+use conductor_terminal::{self as terminal, Table};
 
 /// What of a feature is shown as a rate.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,16 +31,17 @@ pub(super) fn run(places: &Paths, every: f64, looks: Option<u32>, as_json: bool)
         })?;
         let passed = last.elapsed().as_secs_f64().max(0.001);
         last = Instant::now();
-        if !as_json {
-            head();
-        }
+        let mut table = table();
         for (feature, package) in features.iter().filter_map(|feature| Some((feature, feature.package.as_ref()?))) {
             let usage = Usage::new(feature, package, &mut before, passed);
             if as_json {
                 terminal::json_line(&serde_json::to_value(&usage)?);
             } else {
-                outln!("{usage}");
+                usage.put(&mut table);
             }
+        }
+        if !as_json {
+            terminal::print_table(&table);
         }
         look += 1;
         if looks.is_some_and(|looks| look >= looks) {
@@ -51,18 +51,10 @@ pub(super) fn run(places: &Paths, every: f64, looks: Option<u32>, as_json: bool)
     }
 }
 
-fn head() {
-    outln!(
-        "{:<26} {:>6} {:>9} {:>10} {:>10} {:>8} {:>8} {:>7}",
-        "FEATURE",
-        "BUSY%",
-        "MEMORY",
-        "CALLS/S",
-        "EVENTS/S",
-        "FAILED",
-        "TRAPPED",
-        "QUEUE"
-    );
+/// An empty table of what features use, narrow enough for 80 columns.
+fn table() -> Table<9> {
+    let head = ["FEATURE", "CPU%", "MB", "CALL/S", "EV/S", "FAILED", "TRAPS", "WAIT", ""];
+    (1..8).fold(Table::new(head), Table::right)
 }
 
 /// What one feature uses.
@@ -122,24 +114,26 @@ impl Usage {
     }
 }
 
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:<26} {:>6.1} {:>8.1}M {:>10.1} {:>10.1} {:>8} {:>8} {:>7}",
-            self.feature,
-            self.busy_percent,
-            self.memory as f64 / 1e6,
-            self.calls_per_second,
-            self.events_per_second,
-            self.failed,
-            self.trapped,
-            self.waiting,
-        )?;
+impl Usage {
+    /// Adds its row to a table.
+    fn put(&self, table: &mut Table<9>) {
+        let tenths = |number: f64| format!("{number:.1}");
+        let mut state = Vec::new();
         if self.throttled_percent >= 0.5 {
-            write!(f, "  THROTTLED {:.0}%", self.throttled_percent)?;
+            state.push(format!("THROTTLED {:.0}%", self.throttled_percent));
         }
-        self.quarantine.map_or(Ok(()), |left| write!(f, "  LEFT ALONE for {left} s"))
+        state.extend(self.quarantine.map(|left| format!("LEFT ALONE for {left} s")));
+        table.row([
+            &self.feature,
+            &tenths(self.busy_percent),
+            &tenths(self.memory as f64 / 1e6),
+            &tenths(self.calls_per_second),
+            &tenths(self.events_per_second),
+            &self.failed,
+            &self.trapped,
+            &self.waiting,
+            &state.join(", "),
+        ]);
     }
 }
 
@@ -160,9 +154,27 @@ mod tests {
             ..FeatureReport::default()
         };
         let mut before = HashMap::new();
-        assert!(Usage::new(&feature(100, 50), &package, &mut before, 1.0).to_string().contains("  0.0"));
-        let second = Usage::new(&feature(300, 550), &package, &mut before, 2.0).to_string();
-        let words: Vec<&str> = second.split_whitespace().collect();
-        assert_eq!(words, ["project:x", "25.0", "2.0M", "100.0", "0.0", "1", "0", "3", "THROTTLED", "12%"]);
+        let mut row = |feature: &FeatureReport, passed: f64| {
+            let mut table = table();
+            Usage::new(feature, &package, &mut before, passed).put(&mut table);
+            table.lines(Some(80)).to_string()
+        };
+        assert!(row(&feature(100, 50), 1.0).contains("  0.0"));
+        let second = row(&feature(300, 550), 2.0);
+        let words: Vec<&str> = second.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(words, ["project:x", "25.0", "2.0", "100.0", "0.0", "1", "0", "3", "THROTTLED", "12%"]);
+    }
+
+    #[test]
+    fn a_busy_feature_fits_a_terminal_of_80_columns() {
+        let package = PackageReport { id: "builtin:openai-compatible".into(), ..PackageReport::default() };
+        let mut feature = FeatureReport { memory: 123_400_000, failed: 1234, ..FeatureReport::default() };
+        let mut before = HashMap::new();
+        Usage::new(&feature, &package, &mut before, 1.0);
+        (feature.performed, feature.events_seen, feature.busy_ms) = (12_000, 12_000, 1_000);
+        let (mut table, usage) = (table(), Usage::new(&feature, &package, &mut before, 1.0));
+        usage.put(&mut table);
+        let text = table.lines(Some(80)).to_string();
+        assert!(text.lines().count() == 2 && text.lines().all(|line| line.len() <= 80), "{text}");
     }
 }
