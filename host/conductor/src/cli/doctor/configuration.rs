@@ -125,11 +125,11 @@ impl Facts {
     fn file(&self) -> Finding {
         let file = self.file.display();
         match &self.outcome {
-            Outcome::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => Finding::trouble(
+            Outcome::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => Finding::warning(
                 ABOUT,
-                format!("there is no {file}"),
-                "write one (`conductor config schema` says what may be in it), or name one with --config; \
-                 `conductor demo` shows one at work",
+                format!("there is no {file}, so nothing is mapped"),
+                "`conductor init` writes one (`conductor config schema` says what may be in it), or name one with \
+                 --config; `conductor demo` shows one at work",
             ),
             Outcome::Unreadable(error) => {
                 Finding::trouble(ABOUT, format!("{file} can't be read: {error}"), format!("chmod u+r '{file}'"))
@@ -263,11 +263,11 @@ mod tests {
     #[test]
     fn a_configuration_is_read_as_a_host_would() {
         assert_eq!(levels(&facts()), [Level::Ok, Level::Ok]);
-        for outcome in [
-            Outcome::Unreadable(io::ErrorKind::NotFound.into()),
-            Outcome::Unreadable(io::ErrorKind::PermissionDenied.into()),
-            Outcome::Wrong("error: c.toml:1:1".into()),
-        ] {
+        let outcome = Outcome::Unreadable(io::ErrorKind::NotFound.into());
+        assert_eq!(levels(&Facts { outcome, ..facts() }), [Level::Warning, Level::Ok], "a home may be new");
+        for outcome in
+            [Outcome::Unreadable(io::ErrorKind::PermissionDenied.into()), Outcome::Wrong("error: c.toml:1:1".into())]
+        {
             assert_eq!(levels(&Facts { outcome, ..facts() }), [Level::Trouble, Level::Ok]);
         }
         let outcome = Outcome::Fine { rules: 0, modes: 0, warnings: "warning: c.toml:1:1".into() };
