@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
+use super::action::HOST_ACTIONS;
 use super::clock::CLOCK_VARIABLES;
 use super::diagnostic::{Diagnostic, Severity};
 use super::names::Names;
@@ -33,7 +34,7 @@ pub(super) fn check(
     report: &mut dyn FnMut(Diagnostic),
 ) -> Names<'static> {
     let shapes = &*SHAPES;
-    let mut checker = Checker { shapes, names: Names::default(), guessed, errors: 0, report };
+    let mut checker = Checker { shapes, names: Names::default(), guessed, errors: Vec::new(), report };
     if let Some((key, _)) = tree.get_ref().get_key_value("clock") {
         CLOCK_VARIABLES.into_iter().for_each(|name| checker.names.give("variable", name, key.span()));
     }
@@ -48,15 +49,15 @@ struct Checker<'s, 'r> {
     shapes: &'s Shapes,
     names: Names<'s>,
     guessed: &'r [Range<usize>],
-    /// How many errors there were so far.
-    errors: usize,
+    /// Where the errors are that were found so far.
+    errors: Vec<Range<usize>>,
     report: &'r mut dyn FnMut(Diagnostic),
 }
 
 /// The keys of lists whose items stand for themselves: with a mistake in one, the others can still be looked at.
 const SEPARATE: [&str; 2] = ["mappings", "global_mappings"];
 
-/// What a mapping with a mistake is replaced by, so that those after it keep their numbers. It does nothing.
+/// What stands for a mapping with a mistake, so that those after it keep their numbers. It does nothing.
 const NO_MAPPING: &str =
     "trigger = { type = 'GamepadAnalogStick', axis = 128, dead_zone = 1 }\naction = { type = 'Suppress' }";
 
@@ -64,7 +65,7 @@ fn no_mapping() -> DeValue<'static> {
     DeTable::parse(NO_MAPPING).map_or(DeValue::Boolean(false), |table| DeValue::Table(table.into_inner()))
 }
 
-/// Replaces the mappings in which one of these places is, so that a later stage says nothing of them.
+/// Replaces the mappings in which one of these places is, so that a later stage does not say the same again.
 pub(super) fn leave_out(root: &mut DeTable<'_>, places: &[Range<usize>]) {
     if let Some(DeValue::Array(modes)) = root.get_mut("modes").map(Spanned::get_mut) {
         for mode in modes.iter_mut() {
@@ -80,9 +81,25 @@ fn leave_out_of(mappings: Option<&mut Spanned<DeValue<'_>>>, places: &[Range<usi
     let Some(DeValue::Array(mappings)) = mappings.map(Spanned::get_mut) else { return };
     for mapping in mappings.iter_mut() {
         if places.iter().any(|place| holds(mapping, place)) {
-            *mapping.get_mut() = no_mapping();
+            *mapping.get_mut() = what_is_left(mapping, places);
         }
     }
+}
+
+/// A mapping that stands for one with mistakes at these places. It does nothing, but for a feature's action in which
+/// none is: of that the feature has more to say.
+fn what_is_left<'t>(mapping: &mut Spanned<DeValue<'t>>, places: &[Range<usize>]) -> DeValue<'t> {
+    let mut left = no_mapping();
+    if let (DeValue::Table(left), DeValue::Table(mapping)) = (&mut left, mapping.get_mut())
+        && let Some((key, action)) = mapping.remove_entry("action")
+    {
+        let name = action.get_ref().get("type").and_then(|name| name.get_ref().as_str());
+        let is_features = name.is_some_and(|name| !HOST_ACTIONS.contains(&name));
+        if is_features && !places.iter().any(|place| holds(&action, place)) {
+            left.insert(key, action);
+        }
+    }
+    left
 }
 
 /// Whether a place is in a value, or in what belongs to it.
@@ -114,7 +131,9 @@ impl fmt::Display for Label<'_> {
 
 impl<'s> Checker<'s, '_> {
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.errors += usize::from(diagnostic.severity == Severity::Error);
+        if diagnostic.severity == Severity::Error {
+            self.errors.push(diagnostic.place.clone());
+        }
         let place = &diagnostic.place;
         if !self.guessed.iter().any(|guessed| place.end > guessed.start && place.start < guessed.end) {
             (self.report)(diagnostic);
@@ -283,10 +302,10 @@ impl<'s> Checker<'s, '_> {
         }
         let are_separate = matches!(label, Label::Key(key) if SEPARATE.contains(&key));
         for item in items.iter_mut() {
-            let before = self.errors;
+            let before = self.errors.len();
             self.value(Label::Item(&label), item, array.item);
-            if are_separate && self.errors > before {
-                *item.get_mut() = no_mapping();
+            if are_separate && self.errors.len() > before {
+                *item.get_mut() = what_is_left(item, &self.errors[before..]);
             }
         }
     }
