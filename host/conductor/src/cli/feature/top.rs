@@ -117,7 +117,7 @@ impl Usage {
 impl Usage {
     /// Adds its row to a table.
     fn put(&self, table: &mut Table<9>) {
-        let tenths = |number: f64| format!("{number:.1}");
+        let tenths = |number: f64| if number < 100.0 { format!("{number:.1}") } else { format!("{number:.0}") };
         let mut state = Vec::new();
         if self.throttled_percent >= 0.5 {
             state.push(format!("THROTTLED {:.0}%", self.throttled_percent));
@@ -162,7 +162,7 @@ mod tests {
         assert!(row(&feature(100, 50), 1.0).contains("  0.0"));
         let second = row(&feature(300, 550), 2.0);
         let words: Vec<&str> = second.lines().last().unwrap().split_whitespace().collect();
-        assert_eq!(words, ["project:x", "25.0", "2.0", "100.0", "0.0", "1", "0", "3", "THROTTLED", "12%"]);
+        assert_eq!(words, ["project:x", "25.0", "2.0", "100", "0.0", "1", "0", "3", "THROTTLED", "12%"]);
     }
 
     #[test]
