@@ -9,6 +9,7 @@ use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_sandbox::PreparedFeature;
 use conductor_sandbox::actor::Actor;
+use conductor_stdx::heap;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
@@ -95,10 +96,13 @@ pub fn idle(home: &Path, package: &Path, count: usize) -> Result<()> {
     };
     // The first one brings what all share.
     let mut features = vec![feature()?];
+    // A host does the same when it is ready.
+    heap::give_back_free_memory();
     let before = process::resident("self")?;
     for _ in 0..count {
         features.push(feature()?);
     }
+    heap::give_back_free_memory();
     let after = process::resident("self")?;
     let each = |after: f64, before: f64| (after - before) / count as f64;
     let growth = Growth { total: each(after.total, before.total), anonymous: each(after.anonymous, before.anonymous) };
