@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 pub use conductor_feature_build::GuestRust;
-use conductor_feature_build::guest_rust::TARGET;
+use conductor_feature_build::guest_rust::{TARGET, cargo_home, rust_flags};
 
 use crate::{
     process,
@@ -43,7 +43,11 @@ pub fn ensure(repo: &Repo) -> Result<GuestRust> {
 
 /// `cargo <subcommand> --target wasm32-unknown-unknown`, in the repository's root.
 pub fn cargo(rust: &GuestRust, repo: &Repo, subcommand: &str) -> Command {
-    rust.cargo(subcommand, repo.root(), &repo.guest_target(), repo.locked())
+    let mut command = rust.cargo(subcommand, repo.root(), &repo.guest_target(), repo.locked());
+    // The SDK lies beside the workspace that uses it, so its files have whole paths.
+    let folders: Vec<_> = [Some(repo.root().to_owned()), cargo_home()].into_iter().flatten().collect();
+    command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&folders));
+    command
 }
 
 /// The newest `lld-NN` that apt offers.

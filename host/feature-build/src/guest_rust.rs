@@ -5,7 +5,7 @@
 //! builds the standard library from the source that it ships.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -71,9 +71,9 @@ impl GuestRust {
             .current_dir(folder)
             .args(["--target", TARGET])
             .env("CARGO_TARGET_DIR", target)
-            // Meant for this machine's processor and linker.
+            // Others are meant for this machine's processor and linker.
             .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+            .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&cargo_home().into_iter().collect::<Vec<_>>()));
         command
     }
 
@@ -87,6 +87,18 @@ impl GuestRust {
             ),
         }
     }
+}
+
+/// Cargo's own folder, with the sources of crates: `CARGO_HOME`, else `.cargo` in the user's. `None` if there is neither.
+pub fn cargo_home() -> Option<PathBuf> {
+    env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")))
+}
+
+/// Flags of rustc, as `CARGO_ENCODED_RUSTFLAGS` has them, with which a module names no path below these folders: panics
+/// say where they are, a package is read by others, and the same sources give the same bytes on another machine.
+pub fn rust_flags(folders: &[PathBuf]) -> String {
+    let flags = folders.iter().map(|folder| format!("--remap-path-prefix={}=", folder.display()));
+    flags.collect::<Vec<_>>().join("\u{1f}")
 }
 
 fn active_has_target(folder: &Path) -> bool {
@@ -167,8 +179,15 @@ mod tests {
     }
 
     #[test]
+    fn a_module_names_no_folder_of_this_machine() {
+        let folders = ["/home/me/.cargo", "/home/me/conductor"].map(PathBuf::from);
+        let wanted = "--remap-path-prefix=/home/me/.cargo=\u{1f}--remap-path-prefix=/home/me/conductor=";
+        assert_eq!(rust_flags(&folders), wanted);
+    }
+
+    #[test]
     fn the_matching_linker_is_better_than_a_newer_one() {
-        let folder = std::env::temp_dir().join(format!("guest-linker-{}", std::process::id()));
+        let folder = env::temp_dir().join(format!("guest-linker-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         for name in ["wasm-ld-9", "wasm-ld-22", "wasm-ld-23", "wasm-ld"] {
             fs::write(folder.join(name), "").expect("a file");

@@ -26,11 +26,23 @@ const PLACES: [(&str, &str); 10] = [
     ("share", "usr/share/doc/conductor"),
 ];
 
-/// Makes the package of a release and returns its path.
+/// What Debian wants to know of the licences, in its own form.
+const COPYRIGHT: &str = "\
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: conductor
+Comment: what the program is made of is listed in THIRD-PARTY-LICENSES.txt, beside this file
+
+Files: *
+Copyright: Conductor's authors
+License: Apache-2.0 or MIT
+ The texts of both are LICENSE-APACHE and LICENSE-MIT, beside this file.
+";
+
+/// Makes the package of a release and returns its path. `dev`: without compressing it.
 ///
 /// # Errors
 /// Where `dpkg-deb` or `objdump` is missing or fails.
-pub fn build(release: &Release) -> Result<PathBuf> {
+pub fn build(release: &Release, dev: bool) -> Result<PathBuf> {
     let architecture = process::read(Command::new("dpkg").arg("--print-architecture"))?;
     let architecture = architecture.trim();
     let root = release.dist.join("deb");
@@ -51,9 +63,11 @@ pub fn build(release: &Release) -> Result<PathBuf> {
     );
     fs::create_dir_all(root.join("DEBIAN"))?;
     fs::write(root.join("DEBIAN/control"), control)?;
+    fs::write(root.join("usr/share/doc/conductor/copyright"), COPYRIGHT)?;
+    set_modes(&root)?;
     let package = release.dist.join(format!("conductor_{version}_{architecture}.deb"));
     let mut build = Command::new("dpkg-deb");
-    build.args(["--root-owner-group", "-Zxz", "--build"]).arg(&root).arg(&package);
+    build.args(["--root-owner-group", if dev { "-Znone" } else { "-Zxz" }, "--build"]).arg(&root).arg(&package);
     process::read(build.env("SOURCE_DATE_EPOCH", release.time.to_string()))?;
     Ok(package)
 }
@@ -84,6 +98,21 @@ fn needs(program: &Path) -> Result<Vec<String>> {
 /// Where `ldconfig` is, which not everybody's `PATH` has.
 fn with_sbin() -> String {
     format!("{}:/usr/sbin:/sbin", env::var("PATH").unwrap_or_default())
+}
+
+/// Gives everything in a folder the mode that it has in the system: not that which this user's files get.
+fn set_modes(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let about = fs::symlink_metadata(path).with_context(|| path.display().to_string())?;
+    let is_program = about.is_file() && about.permissions().mode() & 0o100 != 0;
+    let mode = if about.is_dir() || is_program { 0o755 } else { 0o644 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).with_context(|| path.display().to_string())?;
+    if about.is_dir() {
+        for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
+            set_modes(&entry?.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// The bytes of all files of a folder.

@@ -1,6 +1,10 @@
 //! A release: an archive of the program, the bundled features, and their code, so that a first start compiles nothing;
 //! with manual pages, completions, what a Linux desktop wants to know, licences, and a bill of materials. On Debian
 //! and Ubuntu a package, too.
+//!
+//! The same sources give the same bytes, wherever they are built: no path of this machine gets into what is released
+//! ([`apart`]), and times and modes are set. `--twice` holds it to that ([`twice`]); `--install` tries the package out
+//! ([`clean_root`]).
 
 use std::{
     env, fs,
@@ -18,8 +22,11 @@ use crate::{
     setup, web,
 };
 
+mod apart;
+mod clean_root;
 mod deb;
 mod parts;
+mod twice;
 
 /// Pages that go along.
 const PAGES: [&str; 6] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT", "docs"];
@@ -38,6 +45,15 @@ pub struct Args {
     /// Build quickly, not optimised: to try the archive out.
     #[arg(long)]
     dev: bool,
+    /// Build in a folder of its own, as releases are, also with --dev.
+    #[arg(long)]
+    apart: bool,
+    /// Build once more, out of a clone of the last commit in another folder, and compare.
+    #[arg(long)]
+    twice: bool,
+    /// Install the package in a clean Debian system in a folder, run it there, and remove it. Needs root and a mirror.
+    #[arg(long)]
+    install: bool,
 }
 
 /// A release in the making.
@@ -59,7 +75,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
         Err(reason) => eprintln!("this release has no pages for the web shell: {reason:#}"),
     }
     let profile = if args.dev { Profile::Dev } else { Profile::Release };
-    let built = host::build(repo, Midi::System, profile)?;
+    let is_apart = args.apart || args.twice || !args.dev;
+    let built = if is_apart { apart::build(repo, profile)? } else { host::build(repo, Midi::System, profile)? };
     let name = format!("conductor-{}-{}-{}", env!("CARGO_PKG_VERSION"), env::consts::ARCH, env::consts::OS);
     let dist = repo.target().join("dist");
     let release = Release { folder: dist.join(&name), time: time(repo), dist };
@@ -69,13 +86,19 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     fill(repo, &release.folder, &components, &built)?;
     let mut made = vec![archive(&release, &name)?];
     if process::find("dpkg-deb").is_some() {
-        made.push(deb::build(&release)?);
+        made.push(deb::build(&release, args.dev)?);
     }
     println!("{}", release.folder.display());
     made.iter().for_each(|file| println!("{}", file.display()));
     let names = made.iter().filter_map(|file| file.file_name());
     let sums = process::read(Command::new("sha256sum").args(names).current_dir(&release.dist))?;
     fs::write(release.dist.join("SHA256SUMS"), sums)?;
+    if args.twice {
+        twice::compare(repo, &release, args.dev)?;
+    }
+    if args.install {
+        clean_root::try_out(&release)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
