@@ -16,6 +16,9 @@ const LAYER: &str = "application/wasm";
 /// The digest of `{}`, which stands where an image has its configuration.
 const EMPTY: &str = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
 
+/// The password of [`Registry::ACCOUNT`], as bcrypt has it.
+const HASH: &str = "$2a$05$abcdefghijklmnopqrstuupx2xBUC4954936wVIjyyPHmUBFu0wCW";
+
 /// A registry that serves on loopback, in a folder of its own. Dropping it ends it.
 #[derive(Debug)]
 pub struct Registry {
@@ -25,19 +28,35 @@ pub struct Registry {
 }
 
 impl Registry {
+    /// The account that [`start_with_account`](Self::start_with_account) lets in: name and password.
+    pub const ACCOUNT: (&str, &str) = ("anna", "open sesame");
+
     /// Starts one, if the program is there: `CONDUCTOR_REGISTRY` says where, and `cargo xtask test` sets it.
     pub fn start() -> Option<Self> {
+        Self::start_as(false)
+    }
+
+    /// The same; it lets in nobody but [`ACCOUNT`](Self::ACCOUNT).
+    pub fn start_with_account() -> Option<Self> {
+        Self::start_as(true)
+    }
+
+    fn start_as(account: bool) -> Option<Self> {
         let Some(program) = env::var_os("CONDUCTOR_REGISTRY") else {
             eprintln!("SKIPPED: CONDUCTOR_REGISTRY names no docker-registry; `cargo xtask test` says why");
             return None;
         };
         let folder = Home::untouched();
-        let config = json!({
+        let mut config = json!({
             "version": "0.1",
             "storage": { "filesystem": { "rootdirectory": folder.path() } },
             // Any port that is free.
             "http": { "addr": "127.0.0.1:0" },
         });
+        if account {
+            let accounts = folder.write("accounts", format!("{}:{HASH}\n", Self::ACCOUNT.0));
+            config["auth"] = json!({ "htpasswd": { "realm": "tests", "path": accounts } });
+        }
         // JSON is YAML.
         let config = folder.write("registry.yml", config.to_string());
         let process =

@@ -147,3 +147,59 @@ fn a_feature_lives_through_a_registry_and_without_it() {
     assert_eq!((&offline["package"]["digest"], &offline["refused"]), (&json!(second_digest), &Value::Null));
     works(&home);
 }
+
+// FEA-11, FEA-12: what an author publishes is what others install, and its signer is on it.
+#[test]
+fn what_is_published_can_be_installed() {
+    let Some(registry) = Registry::start_with_account() else { return };
+    let home = Home::new("");
+    let key = home.path().join("anna.key");
+    let key = key.to_str().unwrap();
+    let public = home.conductor(&["feature", "key", "new", key]).out.trim().to_owned();
+    home.conductor(&["feature", "trust", "anna", &public]);
+    let lamp = guest("hello");
+    let lamp = lamp.to_str().unwrap();
+    let (to, (name, password)) = (registry.reference("lamp", "1"), Registry::ACCOUNT);
+    let publish = |more: &[&str], password: &str| {
+        let arguments = [&["feature", "publish", &to, lamp], more].concat();
+        Process::start(command(home.path(), &arguments).env("CONDUCTOR_REGISTRY_PASSWORD", password)).wait().0
+    };
+
+    let unsigned = publish(&["--user", name], password);
+    assert_eq!(unsigned.code, Some(2));
+    assert!(unsigned.err.contains("nobody signed it") && unsigned.err.contains("--key"), "{}", unsigned.err);
+    let nameless = publish(&["--key", key], password);
+    assert!(nameless.code == Some(1) && nameless.err.contains("--user"), "{}", nameless.err);
+    let wrong = publish(&["--key", key, "--user", name], "open barley");
+    assert!(wrong.code == Some(1) && wrong.err.contains("401"), "{}", wrong.err);
+    assert!(!wrong.err.contains("barley"), "{}", wrong.err);
+
+    let signed = ["--key", key, "--user", name, "--json"];
+    let done = publish(&signed, password);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let done: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&done["signers"], &done["unchanged"]), (&json!([public]), &json!(false)));
+    let again = publish(&signed, password);
+    assert_eq!(serde_json::from_str::<Value>(&again.out).unwrap()["unchanged"], true, "{}", again.err);
+    let other = publish(&["--unsigned", "--user", name], password);
+    assert!(other.code == Some(1) && other.err.contains("another package already"), "{}", other.err);
+}
+
+// FEA-11: the same without an account, up to the feature that is installed.
+#[test]
+fn a_published_package_is_installed_with_its_signer() {
+    let Some(registry) = Registry::start() else { return };
+    let home = Home::new("");
+    let key = home.path().join("anna.key");
+    let key = key.to_str().unwrap();
+    let public = home.conductor(&["feature", "key", "new", key]).out.trim().to_owned();
+    home.conductor(&["feature", "trust", "anna", &public]);
+    let lamp = guest("hello");
+    // Without a tag it is the version's.
+    let to = registry.reference("lamp", "");
+    let done = feature(&home, &["publish", to.trim_end_matches(':'), lamp.to_str().unwrap(), "--key", key]);
+    let report = feature(&home, &["install", done["reference"].as_str().unwrap()]);
+    assert_eq!(report["digest"], done["digest"], "{report}");
+    assert!(report["source"].to_string().contains(done["manifest"].as_str().unwrap()), "{report}");
+    assert!(report["signers"].to_string().contains("anna"), "{report}");
+}

@@ -5,6 +5,8 @@
 //! to a router. So a request goes to the `Origin` that the person named, wherever that leads, or over TLS to public
 //! addresses. Names are resolved once, checked, and dialled at just the addresses that were checked.
 //!
+//! What is sent to a registry ([`crate::publish`]) follows the same rules, and no redirect.
+//!
 //! An answer is read up to a limit, hashed while it comes, and has to keep coming: there are timeouts for its head, for
 //! every pause, and for all that one fetch does.
 
@@ -12,8 +14,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, LOCATION,
-    USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
+    LOCATION, USER_AGENT,
 };
 use reqwest::{Method, StatusCode, Url};
 use sha2::{Digest as _, Sha256};
@@ -43,6 +45,9 @@ impl Timeouts {
     /// 30 s, 20 s, and 120 s for everything.
     pub const DEFAULT: Self =
         Self { head: Duration::from_secs(30), stall: Duration::from_secs(20), total: Duration::from_secs(120) };
+    /// For uploads, where the head of an answer comes after the whole request: 300 s, 20 s, and 600 s for everything.
+    pub const UPLOAD: Self =
+        Self { head: Duration::from_secs(300), stall: Duration::from_secs(20), total: Duration::from_secs(600) };
 }
 
 /// The headers of a request, and what its response has to be.
@@ -67,6 +72,33 @@ impl Expected<'_> {
     }
 }
 
+/// What is sent to a registry, beside the URL.
+#[derive(Debug, Clone)]
+pub struct Upload<'u> {
+    /// POST, PUT or HEAD.
+    pub method: Method,
+    /// The media type of the body; of what is asked for, where there is no body. Empty: any.
+    pub kind: &'u str,
+    /// What is sent.
+    pub body: &'u [u8],
+    /// The value of `Authorization` for the origin, which no other place is sent.
+    pub authorization: Option<&'u HeaderValue>,
+}
+
+/// What came of an [`Upload`].
+#[derive(Debug)]
+pub struct Uploaded {
+    /// Any status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// The beginning of its body, at most [`MAX_ANSWER`] bytes.
+    pub body: Vec<u8>,
+}
+
+/// The most of the body of an answer to an [`Upload`] that is read, in bytes (64 KiB).
+pub const MAX_ANSWER: u64 = 64 * 1024;
+
 /// A whole answer with status 200.
 #[derive(Debug)]
 pub struct Downloaded {
@@ -82,7 +114,10 @@ pub struct Downloaded {
 #[derive(Debug)]
 pub struct Downloader<'n> {
     network: &'n dyn Network,
+    /// What a person named: it may be anywhere.
     origin: Origin,
+    /// Who is sent an authorization: the same, but where a token is asked for.
+    authorized: Origin,
     timeouts: Timeouts,
     deadline: Instant,
 }
@@ -110,7 +145,14 @@ impl<'n> Downloader<'n> {
     /// For what a person named with `url`. The time that all its requests have begins now.
     pub fn new(network: &'n dyn Network, url: &Url, timeouts: Timeouts) -> Self {
         let origin = Origin::of(url).unwrap_or(Origin { scheme: String::new(), host: String::new(), port: 0 });
-        Self { network, origin, timeouts, deadline: Instant::now() + timeouts.total }
+        Self { network, authorized: origin.clone(), origin, timeouts, deadline: Instant::now() + timeouts.total }
+    }
+
+    /// The same for another origin, in what is left of the time. Where that may be is still what the first allows.
+    pub(super) fn for_origin(&self, url: &Url) -> Downloader<'n> {
+        let other = Origin::of(url).unwrap_or_else(|| self.origin.clone());
+        let Self { network, timeouts, deadline, .. } = *self;
+        Downloader { network, origin: self.origin.clone(), authorized: other, timeouts, deadline }
     }
 
     /// Gets what is at `url`.
@@ -136,6 +178,32 @@ impl<'n> Downloader<'n> {
         // Who else wants a token is not who the person named.
         let challenges = answer.status == StatusCode::UNAUTHORIZED.as_u16() && self.is_origin(&place);
         Ok(challenges.then_some(answer.headers))
+    }
+
+    /// Sends something to `url`. Nothing is followed: a redirect is an answer like others.
+    ///
+    /// # Errors
+    /// [`SourceError::Fetch`] if the place may not be asked, can't be reached, or takes too long to answer.
+    pub async fn send(&self, url: &Url, upload: &Upload<'_>) -> Result<Uploaded, SourceError> {
+        let failed = |message: String| SourceError::Fetch { url: without_query(url), message };
+        let by = self.deadline.min(Instant::now() + self.timeouts.head);
+        let mut headers = self.headers(url, upload.authorization);
+        if !upload.kind.is_empty() {
+            let name = if upload.body.is_empty() { ACCEPT } else { CONTENT_TYPE };
+            headers.insert(name, HeaderValue::from_str(upload.kind).map_err(|error| failed(error.to_string()))?);
+        }
+        let exchange = self.dial(upload.method.clone(), url, headers, upload.body.to_vec());
+        let answer = timeout_at(by, exchange).await.map_err(|_| failed("there was no answer in time".to_owned()))?;
+        let mut answer = answer.map_err(failed)?;
+        let mut body = Vec::new();
+        while (body.len() as u64) < MAX_ANSWER && upload.method != Method::HEAD {
+            let by = self.deadline.min(Instant::now() + self.timeouts.stall);
+            // What is said beside the status is for a message only.
+            let Ok(Some(Ok(piece))) = timeout_at(by, answer.body.next()).await else { break };
+            let room = usize::try_from(MAX_ANSWER).unwrap_or(usize::MAX) - body.len();
+            body.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+        Ok(Uploaded { status: answer.status, headers: answer.headers, body })
     }
 
     fn is_origin(&self, url: &Url) -> bool {
@@ -164,20 +232,31 @@ impl<'n> Downloader<'n> {
     }
 
     async fn exchange(&self, url: &Url, expected: &Expected<'_>) -> Result<Incoming, String> {
-        may_be_asked(url)?;
-        let addresses = self.addresses(url).await?;
+        let mut headers = self.headers(url, expected.token);
+        if let Some(accept) = expected.accept {
+            headers.insert(ACCEPT, HeaderValue::from_str(accept).map_err(|error| error.to_string())?);
+        }
+        self.dial(Method::GET, url, headers, Vec::new()).await
+    }
+
+    /// What every request says. Only the origin gets the authorization.
+    fn headers(&self, url: &Url, authorization: Option<&HeaderValue>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         // Some servers refuse who does not say what they are.
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("conductor/", env!("CARGO_PKG_VERSION"))));
         // What is hashed and counted is what crosses the network.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some(accept) = expected.accept {
-            headers.insert(ACCEPT, HeaderValue::from_str(accept).map_err(|error| error.to_string())?);
+        if let Some(authorization) = authorization.filter(|_| Origin::of(url).as_ref() == Some(&self.authorized)) {
+            headers.insert(AUTHORIZATION, authorization.clone());
         }
-        if let Some(token) = expected.token.filter(|_| self.is_origin(url)) {
-            headers.insert(AUTHORIZATION, token.clone());
-        }
-        let request = Outgoing { addresses, method: Method::GET, url: url.clone(), headers, body: Vec::new() };
+        headers
+    }
+
+    /// Sends one request to where `url` may be dialled.
+    async fn dial(&self, method: Method, url: &Url, headers: HeaderMap, body: Vec<u8>) -> Result<Incoming, String> {
+        may_be_asked(url)?;
+        let addresses = self.addresses(url).await?;
+        let request = Outgoing { addresses, method, url: url.clone(), headers, body };
         self.network.exchange(request).await.map_err(|error| error.to_string())
     }
 
@@ -245,7 +324,8 @@ impl<'n> Downloader<'n> {
     }
 }
 
-fn status(code: u16) -> String {
+/// A status as messages show it: the number, and its meaning where it has one.
+pub(super) fn status(code: u16) -> String {
     StatusCode::from_u16(code).map_or_else(|_| code.to_string(), |status| status.to_string())
 }
 

@@ -3,7 +3,7 @@
 //! The steps of an installation: [`source`] fetches the package into memory, over a network by [`download`] and
 //! [`oci`]; [`signature`] verifies who signed it; [`installation`] compares what it asks for with what was granted
 //! before, and changes the set once a person has decided; [`store`] keeps the set on disk; a [`receipt`] records what
-//! was done.
+//! was done. [`publish`] is the way back: a package to a registry.
 //!
 //! Nothing here knows instances or configuration: a host that runs reads the set and makes what it needs.
 
@@ -14,6 +14,7 @@ pub mod download;
 mod grant_words;
 pub mod installation;
 pub mod oci;
+pub mod publish;
 pub mod receipt;
 pub mod signature;
 pub mod source;

@@ -49,11 +49,11 @@ impl Challenge {
         Some(Self { realm: param("realm")?, service: param("service") })
     }
 
-    /// The URL that is asked for a token to pull from `repository`.
+    /// The URL that is asked for a token to do `actions`, such as `pull`, in `repository`.
     ///
     /// # Errors
     /// The realm is no URL.
-    fn url(&self, repository: &str) -> Result<Url, String> {
+    pub(super) fn url(&self, repository: &str, actions: &str) -> Result<Url, String> {
         let mut url: Url = self.realm.parse().map_err(|error| format!("its realm for tokens is no URL: {error}"))?;
         url.set_fragment(None);
         let mut query = url.query_pairs_mut();
@@ -61,10 +61,18 @@ impl Challenge {
             query.append_pair("service", service);
         }
         // Not the scope that the registry names: no more is needed.
-        query.append_pair("scope", &format!("repository:{repository}:pull"));
+        query.append_pair("scope", &format!("repository:{repository}:{actions}"));
         drop(query);
         Ok(url)
     }
+}
+
+/// Where the API of a repository is, without a slash at its end. Without TLS on this machine only.
+pub(super) fn base(reference: &Reference) -> String {
+    let registry = reference.resolve_registry();
+    let host = registry.rsplit_once(':').map_or(registry, |(host, _)| host);
+    let scheme = if is_this_machine(host) { "http" } else { "https" };
+    format!("{scheme}://{registry}/v2/{}", reference.repository())
 }
 
 /// The package, and the digest of its manifest (`sha256:` and hex). A tag is looked up once; from there on only digests
@@ -78,10 +86,7 @@ pub(super) async fn pull(
     reference: &Reference,
 ) -> Result<(Vec<u8>, String), SourceError> {
     let shown = format!("oci://{}", reference.whole());
-    let registry = reference.resolve_registry();
-    let host = registry.rsplit_once(':').map_or(registry, |(host, _)| host);
-    let scheme = if is_this_machine(host) { "http" } else { "https" };
-    let base = format!("{scheme}://{registry}/v2/{}", reference.repository());
+    let base = base(reference);
     let failed = |message: String| SourceError::Fetch { url: shown.clone(), message };
     let url = |path: String| Url::parse(&format!("{base}/{path}")).map_err(|error| failed(error.to_string()));
     let wrong = |message: String| SourceError::Manifest { reference: shown.clone(), message };
@@ -133,17 +138,23 @@ async fn token(downloader: &Downloader<'_>, headers: &HeaderMap, repository: &st
         .iter()
         .find_map(|header| Challenge::parse(header.to_str().ok()?))
         .ok_or_else(|| failed("it says 401, and not where a token is to be had without a password"))?;
-    let url = challenge.url(repository).map_err(|why| failed(&why))?;
+    let url = challenge.url(repository, "pull").map_err(|why| failed(&why))?;
     let answer = downloader.get(&url, &Expected::at_most(MAX_TOKEN)).await?;
+    bearer(&answer.body).map_err(|why| failed(&why))
+}
+
+/// What a server of tokens answered, as a value of `Authorization`.
+pub(super) fn bearer(answer: &[u8]) -> Result<HeaderValue, String> {
     #[derive(Deserialize)]
     struct Token {
         token: Option<String>,
         access_token: Option<String>,
     }
     let Token { token, access_token } =
-        serde_json::from_slice(&answer.body).map_err(|_| failed("what came is no JSON object"))?;
-    let token = token.or(access_token).ok_or_else(|| failed("what came holds no token"))?;
-    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| failed("what came is no token"))?;
+        serde_json::from_slice(answer).map_err(|_| "what came is no JSON object".to_owned())?;
+    let token = token.or(access_token).ok_or("what came holds no token")?;
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| "what came is no token".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -173,11 +184,11 @@ mod tests {
     #[test]
     fn only_pulling_is_asked_for() {
         let challenge = Challenge { realm: "https://auth.example/t?a=b#c".into(), service: Some("a&scope=b".into()) };
-        let url = challenge.url("lamp/one").unwrap();
+        let url = challenge.url("lamp/one", "pull").unwrap();
         assert_eq!(
             url.as_str(),
             "https://auth.example/t?a=b&service=a%26scope%3Db&scope=repository%3Alamp%2Fone%3Apull"
         );
-        assert!(Challenge { realm: "/token".into(), service: None }.url("x").is_err());
+        assert!(Challenge { realm: "/token".into(), service: None }.url("x", "pull").is_err());
     }
 }

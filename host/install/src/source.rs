@@ -206,7 +206,8 @@ impl Source {
     }
 }
 
-fn run<T>(shown: &str, job: impl Future<Output = T>) -> Result<T, SourceError> {
+/// Does what is asynchronous. Blocks.
+pub(super) fn run<T>(shown: &str, job: impl Future<Output = T>) -> Result<T, SourceError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let failed = |error: std::io::Error| SourceError::Fetch { url: shown.to_owned(), message: error.to_string() };
     let runtime = runtime.map_err(failed)?;
