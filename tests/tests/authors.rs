@@ -135,7 +135,8 @@ fn a_new_feature_is_a_folder_of_its_own() {
     let folder = home.path().join("desk-lamp");
     let path = folder.to_str().unwrap();
     assert_eq!(home.conductor(&["feature", "new", path, "--kind", "tool"]).code, Some(0));
-    for file in ["Cargo.toml", "feature.toml", "README.md", ".gitignore", "src/lib.rs", "tests/desk_lamp.rs"] {
+    let files = ["Cargo.toml", "feature.toml", "README.md", ".gitignore", "src/lib.rs", "src/tool.rs"];
+    for file in files.into_iter().chain(["tests/desk_lamp/main.rs", "tests/desk_lamp/tool.rs"]) {
         let text = fs::read_to_string(folder.join(file)).unwrap();
         assert!(!text.is_empty() && !text.contains("{{"), "{file}: {text}");
     }
@@ -150,6 +151,28 @@ fn a_new_feature_is_a_folder_of_its_own() {
     assert!(again.err.contains("is there already"), "{}", again.err);
     let unknown = home.conductor(&["feature", "new", path, "--kind", "driver"]);
     assert!(unknown.err.contains("action, tool, hook, task, provider"), "{}", unknown.err);
+}
+
+/// FEA-12: a project in another language brings the contract and a harness of its own.
+#[test]
+fn a_new_feature_can_be_several_things_in_another_language() {
+    let home = Home::new("");
+    for (language, files) in [
+        ("javascript", ["package.json", "action.js", "test/tool.js", "sdk/harness.js", "sdk/wit/v0.1/types.wit"]),
+        ("python", ["pyproject.toml", "action.py", "tests/test_tool.py", "tests/harness.py", "sdk/wit/v0.1/types.wit"]),
+    ] {
+        let folder = home.path().join(format!("lamp-{language}"));
+        let path = folder.to_str().unwrap();
+        let made = home.conductor(&["feature", "new", path, "--kind", "action,tool,hook", "--language", language]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        for file in files {
+            assert!(folder.join(file).is_file(), "{file}");
+        }
+        assert!(!folder.join("sdk/feature-api").exists(), "the SDK for Rust is of no use here");
+    }
+    let provider = home.conductor(&["feature", "new", "x", "--kind", "tool,provider", "--language", "python"]);
+    assert_eq!(provider.code, Some(2));
+    assert!(provider.err.contains("no template for a provider in Python"), "{}", provider.err);
 }
 
 /// FEA-12: a check tells what is wrong with a package, and installs one that is right.

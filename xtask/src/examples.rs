@@ -1,7 +1,8 @@
 //! The examples in other languages: built where their language is there, left out loudly where it is not.
 //!
 //! Each folder below `features/examples` is copied to `target/examples`, gets its tools there, and is built
-//! by `conductor feature build`, as any author's feature is.
+//! by `conductor feature build`, as any author's feature is. Then a new feature of several kinds is begun in each language, and
+//! its tests are run.
 
 use std::{
     env, fs,
@@ -41,7 +42,38 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
         let package = format!("{name}.wasm");
         fs::copy(folder.join("target/feature").join(&package), packages.join(&package))?;
     }
+    let examples = repo.target().join("examples");
+    // Where each goes, and the folder of an example with what it is built with. Node looks for packages in the folders above.
+    for (language, place, tools) in [
+        ("rust", "", None),
+        ("javascript", "chords-js", Some("chords-js/node_modules")),
+        ("python", "", Some("scales-py/.venv/bin")),
+    ] {
+        let tools = tools.map(|tools| examples.join(tools));
+        match tools.as_deref().filter(|tools| !tools.is_dir()) {
+            Some(missing) => eprintln!("SKIPPED a new feature in {language}: {} is not there", missing.display()),
+            None => begun(&conductor, language, &examples.join(place), &examples, tools.as_deref())?,
+        }
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Begins a feature of several kinds in a language, below `above`, as an author does, and runs the tests that it comes with.
+/// `tools` holds the programs that it is built with.
+fn begun(conductor: &Path, language: &str, above: &Path, examples: &Path, tools: Option<&Path>) -> Result<()> {
+    let folder = above.join(format!("begun-{language}"));
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let mut new = Command::new(conductor);
+    process::run(new.args(["feature", "new", "--kind", "action,tool,hook", "--language", language]).arg(&folder))?;
+    let mut test = Command::new(conductor);
+    test.args(["feature", "test", "--target-dir"]).arg(examples.join("builds")).arg(&folder);
+    if let Some(tools) = tools {
+        let path = env::var_os("PATH").unwrap_or_default();
+        test.env("PATH", env::join_paths([tools.to_owned()].into_iter().chain(env::split_paths(&path)))?);
+    }
+    process::run(&mut test)
 }
 
 /// Has a build find a compiler for C that makes WebAssembly: this system's, or else Debian's, unpacked.

@@ -13,6 +13,7 @@
 //! - JSON is escaped as JSON is: the same value, other text.
 //! - Markdown of others is rendered by [`markdown`], which escapes its text and indents its lines.
 //! - Lines that a person types are read by [`editor`].
+//! - [`Progress`] counts the seconds of work that takes long.
 //! - Colours are a [`Style`] of a part of a line, and never text.
 //! - [`log`] does the same for what is logged.
 //!
@@ -31,6 +32,7 @@ mod lines;
 pub mod log;
 pub mod markdown;
 mod output;
+mod progress;
 mod table;
 
 pub use conductor_hidden_characters::is_hidden;
@@ -42,4 +44,5 @@ pub use output::{
     try_json_line, try_print,
 };
 pub use output::{print_err_line, print_line};
+pub use progress::Progress;
 pub use table::Table;

@@ -8,14 +8,21 @@
 use std::ffi::OsString;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde_json::Value;
 use terminal_size::{Width, terminal_size_of};
 
-use super::escape::{escape, escape_json, excerpt_lines};
+use super::escape::{escape, escape_json, excerpt_lines, fit};
 use super::markdown::Markdown;
 use super::{Lines, Table, editor, paragraphs};
+
+/// Whether the last line on standard error is one that the next output there takes the place of.
+static IS_TRANSIENT: AtomicBool = AtomicBool::new(false);
+
+/// Goes to the beginning of the line and clears it (ECMA-48 CR and EL 2).
+const CLEAR_LINE: &str = "\r\u{1b}[2K";
 
 /// Goes before each line of a text of others but its first, where nothing else fits better.
 const GUTTER: &str = "  | ";
@@ -193,6 +200,28 @@ pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Whether standard error is a terminal.
+pub(super) fn is_error_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Shows a line on standard error, which is a terminal, until anything else is written there. It is escaped,
+/// and cut at the terminal's width, since one that wraps can't be taken back.
+pub(super) fn show_transient(line: &str) {
+    let columns = terminal_size_of(io::stderr()).map_or(80, |(Width(columns), _)| usize::from(columns));
+    let mut error = io::stderr().lock();
+    let line = fit(line, columns.saturating_sub(1));
+    let _ = error.write_all(format!("{CLEAR_LINE}{line}").as_bytes()).and_then(|()| error.flush());
+    IS_TRANSIENT.store(true, Ordering::Relaxed);
+}
+
+/// Takes back a line that [`show_transient`] shows.
+fn clear_transient(error: &mut impl io::Write) {
+    if IS_TRANSIENT.swap(false, Ordering::Relaxed) {
+        let _ = error.write_all(CLEAR_LINE.as_bytes());
+    }
+}
+
 /// Whether standard error shows colours.
 pub(super) fn is_error_coloured() -> bool {
     has_colour(&io::stderr())
@@ -204,7 +233,9 @@ pub(super) struct StandardError;
 
 impl io::Write for StandardError {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        io::stderr().write(bytes)
+        let mut error = io::stderr().lock();
+        clear_transient(&mut error);
+        error.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -244,7 +275,9 @@ fn write_out(text: &str) -> io::Result<()> {
 
 /// Failures are reported on standard error; if it can't be written, they are lost.
 fn write_err(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let mut error = io::stderr().lock();
+    clear_transient(&mut error);
+    let _ = error.write_all(text.as_bytes());
 }
 
 /// Ends the program if standard output can't be written: without an error if its reader has closed it.

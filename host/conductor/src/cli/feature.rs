@@ -16,13 +16,17 @@ use conductor_package::{Package, consent};
 use conductor_registry::FeatureReport;
 use conductor_terminal::{self as terminal, Lines, outln};
 
+pub(super) use build::compiling;
+
 pub(super) mod author;
 mod build;
 mod check;
 mod harness;
 mod new;
+mod publish;
 mod scripted_http;
 mod sdk;
+mod shared_code;
 mod world;
 
 /// What to do with features.
@@ -117,7 +121,7 @@ pub(super) fn run(places: &Paths, command: &FeatureCommand) -> CommandResult {
         FeatureCommand::Key(package::KeyCommand::New { file }) => package::new_key(file),
         FeatureCommand::Sign { file, key, output } => package::sign(file, key, output),
         FeatureCommand::Trust { name, public_key } => package::trust(places, name, public_key),
-        FeatureCommand::Author(command) => author::run(command),
+        FeatureCommand::Author(command) => author::run(|| Ok(places.home.clone()), command),
     }
 }
 

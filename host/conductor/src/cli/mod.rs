@@ -245,7 +245,7 @@ pub fn main() -> ExitCode {
     }
     // An author's commands need no home, and no features that came with the host.
     if let Command::Feature(feature::FeatureCommand::Author(command)) = &arguments.command {
-        return ended(feature::author::run(command));
+        return ended(feature::author::run(|| home_folder(arguments.home.as_deref()), command));
     }
     if let Command::Completions { shell } = arguments.command {
         return ended(completions::run(shell));
@@ -413,15 +413,20 @@ fn contributed() -> Option<ExitCode> {
 }
 
 fn paths(config: Option<&Path>, home: Option<&Path>) -> Result<Paths, Failure> {
-    let home = match (home, std::env::var_os("CONDUCTOR_HOME")) {
-        (Some(home), _) => home.to_owned(),
-        (None, Some(home)) => home.into(),
-        (None, None) => std::env::home_dir()
-            .ok_or_else(|| Failure::Wrong("conductor: there is no home folder; give one with --home".into()))?
-            .join(".conductor"),
-    };
+    let home = home_folder(home)?;
     let config = config.map_or_else(|| home.join("config.toml"), Path::to_owned);
     Ok(Paths { config, features: features_folder(), home })
+}
+
+/// The home: the one that is named, else that of the environment, else `.conductor` in the user's folder.
+fn home_folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    match (named, std::env::var_os("CONDUCTOR_HOME")) {
+        (Some(home), _) => Ok(home.to_owned()),
+        (None, Some(home)) => Ok(home.into()),
+        (None, None) => std::env::home_dir()
+            .map(|folder| folder.join(".conductor"))
+            .ok_or_else(|| Failure::Wrong("conductor: there is no home folder; give one with --home".into())),
+    }
 }
 
 /// The bundled features lie beside the program, or where the environment says.

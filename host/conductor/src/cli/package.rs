@@ -264,7 +264,10 @@ fn put(places: &Paths, installer: &Installer, plan: Plan, options: &Options) -> 
         let asks = &plan.package.info.descriptor.capabilities;
         GrantWords::select(&options.grant, asks).map_err(|error| hint(places, error.into()))?
     };
-    print(&installer.install(plan, given).map_err(|error| failed(places, error))?, options.json)
+    let working = super::feature::compiling(&plan.package);
+    let report = installer.install(plan, given);
+    drop(working);
+    print(&report.map_err(|error| failed(places, error))?, options.json)
 }
 
 fn print_deleted(name: &str, left: &[LeftData], json: bool) -> CommandResult {

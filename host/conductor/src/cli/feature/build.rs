@@ -8,13 +8,14 @@ use anyhow::{Context as _, anyhow, bail};
 use conductor_feature_build::{GuestRust, cargo, component, guest_rust, process};
 
 use super::super::{CommandResult, Failure};
-use super::{inspected, sdk};
+use super::world::{Setup, World};
+use super::{inspected, sdk, shared_code};
 use conductor_package::descriptor::MAX_DESCRIPTOR;
 use conductor_package::file::PackageError;
 use conductor_package::{Descriptor, Package, check};
 use conductor_stdx::plain_file;
 use conductor_stdx::template;
-use conductor_terminal::{self as terminal, errln, outln};
+use conductor_terminal::{self as terminal, Progress, errln, outln};
 
 /// The largest module or component that a build may have made, in bytes (256 MiB): what is packed may be larger than
 /// the package.
@@ -37,14 +38,14 @@ fn descriptor(folder: &Path) -> Result<Descriptor, Failure> {
     Descriptor::parse(&text).map_err(|error| Failure::Wrong(format!("conductor: {}: {error}", path.display())))
 }
 
-/// Builds, checks and describes; returns where the package is.
-pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure> {
+/// Builds, checks and describes; returns where the package is. `target` is where Cargo keeps what it compiled.
+pub(super) fn run(folder: &Path, sdk: Option<&Path>, target: &Path) -> Result<PathBuf, Failure> {
     let folder = &folder.canonicalize().with_context(|| folder.display().to_string())?;
     let out = package_path(folder)?;
     if let Some(parent) = out.parent() {
         fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
     }
-    let bytes = match foreign(folder)? {
+    let bytes = match foreign(folder, Step::Build)? {
         Some(mut program) => {
             // With a world of what the descriptor says and nothing else: engines of other languages import a world whole,
             // used or not.
@@ -62,7 +63,7 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
             let made = component::complete(made, &contract, "feature").context("the module makes no component")?;
             component::without_initialiser(made)
         }
-        None => rust(folder)?,
+        None => rust(folder, target)?,
     };
     let bytes = match Package::from_bytes(&out, bytes.clone()) {
         Err(PackageError::NoDescriptor { .. }) => {
@@ -76,22 +77,52 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
     Ok(out)
 }
 
-/// Builds, and runs `cargo test` with the package.
-pub(super) fn test(folder: &Path, rest: &[String]) -> CommandResult {
-    if !folder.join("Cargo.toml").is_file() {
-        return Err(Failure::Wrong(format!(
-            "conductor: {} has no Cargo.toml, so there is nothing for `cargo test`; `conductor feature build` builds the \
-             package, and `conductor feature check` installs it",
-            folder.display()
-        )));
-    }
-    let package = run(folder, None)?;
-    let mut test = cargo::command("test", false);
-    test.current_dir(folder)
-        .args(rest)
-        .env("CONDUCTOR_FEATURE_PACKAGE", package)
+/// Builds, and runs the project's tests with the package: those of Cargo, or of another language.
+pub(super) fn test(folder: &Path, rest: &[String], target: &Path) -> CommandResult {
+    let folder = &folder.canonicalize().with_context(|| folder.display().to_string())?;
+    let is_crate = folder.join("Cargo.toml").is_file() && foreign(folder, Step::Build)?.is_none();
+    let program = if is_crate { None } else { foreign(folder, Step::Test)? };
+    let mut test = match program {
+        Some(program) => program.whole(rest),
+        None if is_crate => {
+            let mut test = cargo::command("test", false);
+            test.current_dir(folder).args(rest).env("CARGO_TARGET_DIR", target);
+            test
+        }
+        None => {
+            return Err(Failure::Wrong(format!(
+                "conductor: {} has no tests to run: no Cargo.toml, no package.json with a script `test`, no pyproject.toml \
+                 with `test` under [tool.conductor], no Makefile with a target `test`; `conductor feature build` builds \
+                 the package, and `conductor feature check` installs it",
+                folder.display()
+            )));
+        }
+    };
+    let package = run(folder, None, target)?;
+    let code = folder.join("target/feature/code");
+    compile_once(&package, &code)?;
+    test.env("CONDUCTOR_FEATURE_PACKAGE", package)
+        .env(shared_code::VARIABLE, code)
         .env("CONDUCTOR_BIN", std::env::current_exe().context("this program's own path")?);
     Ok(process::run(&mut test)?)
+}
+
+/// Compiles the package for all hosts that the tests start.
+fn compile_once(package: &Path, code: &Path) -> anyhow::Result<()> {
+    shared_code::begin(code).with_context(|| code.display().to_string())?;
+    let package = Package::read(package)?;
+    let setup = Setup { grant_all: true, code: Some(code.to_owned()), ..Setup::default() };
+    let _working = compiling(&package);
+    // What is wrong with it is for the tests to tell, which may grant it less.
+    drop(World::new(&package, &setup));
+    Ok(())
+}
+
+/// Says that a package is compiled, as long as this is kept.
+pub(in super::super) fn compiling(package: &Package) -> Progress {
+    let megabytes = package.info.size as f64 / 1e6;
+    let id = &package.info.descriptor.id;
+    Progress::start(format_args!("compiling {id}, {megabytes:.1} MB, and trying it out"))
 }
 
 /// Puts a descriptor into a component.
@@ -112,7 +143,7 @@ pub(super) fn embed(made: &Path, descriptor: &Path, output: &Path) -> CommandRes
 }
 
 /// A Rust crate as a component.
-fn rust(folder: &Path) -> anyhow::Result<Vec<u8>> {
+fn rust(folder: &Path, target: &Path) -> anyhow::Result<Vec<u8>> {
     if !folder.join("Cargo.toml").is_file() {
         bail!(
             "{} has nothing to build by: no Cargo.toml, no package.json with a script `feature`, no pyproject.toml \
@@ -129,8 +160,10 @@ fn rust(folder: &Path) -> anyhow::Result<Vec<u8>> {
     })?;
     errln!("building with {}", rust.describe());
     // A folder of its own: another Rust may build there than the one that runs the tests.
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.join("target"), PathBuf::from);
-    let mut command = rust.cargo("build", folder, &target.join("guest"), false);
+    let target = target.join("guest");
+    // Until the module is read: another project may have a crate of the same name, whose module goes to the same file.
+    let _locked = lock(&target)?;
+    let mut command = rust.cargo("build", folder, &target, false);
     command.arg("--release");
     let artifacts = cargo::build(&mut command)?;
     let wasm = |file: &&PathBuf| file.extension().is_some_and(|extension| extension == "wasm");
@@ -144,7 +177,29 @@ fn rust(folder: &Path) -> anyhow::Result<Vec<u8>> {
     component::encode(module).context("the module makes no component")
 }
 
-/// A build of another language's own.
+/// Waits until no other build of this program has the folder; released when it is dropped.
+fn lock(folder: &Path) -> anyhow::Result<fs::File> {
+    let path = folder.join("conductor.lock");
+    let failed = || path.display().to_string();
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let file = fs::File::options().create(true).append(true).open(&path).with_context(failed)?;
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(fs::TryLockError::WouldBlock) => errln!("waiting for another build in {}", folder.display()),
+        Err(fs::TryLockError::Error(error)) => return Err(error).with_context(failed),
+    }
+    file.lock().with_context(failed)?;
+    Ok(file)
+}
+
+/// What a project of another language is asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Build,
+    Test,
+}
+
+/// A build or test run of another language's own.
 struct Program {
     command: Command,
     words: Vec<String>,
@@ -156,6 +211,16 @@ impl Program {
         let mut command = Command::new(&words[0]);
         command.current_dir(folder);
         Self { command, words }
+    }
+
+    /// The command as it stands, with more arguments.
+    fn whole(mut self, rest: &[String]) -> Command {
+        self.command.args(&self.words[1..]);
+        if !rest.is_empty() {
+            // npm takes what stands before this for itself.
+            self.command.args((self.words[0] == "npm").then_some("--")).args(rest);
+        }
+        self.command
     }
 
     /// Fills in the paths of the contract and of the component.
@@ -171,25 +236,36 @@ impl Program {
     }
 }
 
-/// The build that a folder brings along, if it is no Rust crate.
-fn foreign(folder: &Path) -> anyhow::Result<Option<Program>> {
+/// What a folder brings along for a step, if it is no Rust crate.
+fn foreign(folder: &Path, step: Step) -> anyhow::Result<Option<Program>> {
     let read = |name: &str| plain_file::read_text(&folder.join(name), plain_file::MAX_TEXT).ok();
-    if read("Makefile").is_some_and(|text| text.lines().any(|line| line.starts_with("feature:"))) {
-        return Ok(Some(Program::new(folder, &["make", "feature"])));
+    // The name of a Makefile's target and of a script of npm, and the key of a pyproject.toml.
+    let (target, key) = match step {
+        Step::Build => ("feature", "build"),
+        Step::Test => ("test", "test"),
+    };
+    let rule = format!("{target}:");
+    if read("Makefile").is_some_and(|text| text.lines().any(|line| line.starts_with(&rule))) {
+        return Ok(Some(Program::new(folder, &["make", target])));
     }
     if let Some(text) = read("package.json") {
         let package: serde_json::Value = serde_json::from_str(&text).context("package.json")?;
-        if package["scripts"]["feature"].is_string() {
-            return Ok(Some(Program::new(folder, &["npm", "run", "--silent", "feature"])));
+        if package["scripts"][target].is_string() {
+            let needs = |key: &str| package[key].as_object().is_some_and(|packages| !packages.is_empty());
+            let has_modules = || folder.ancestors().any(|above| above.join("node_modules").is_dir());
+            if (needs("dependencies") || needs("devDependencies")) && !has_modules() {
+                bail!("{} has no node_modules yet; run `npm install` there first", folder.display());
+            }
+            return Ok(Some(Program::new(folder, &["npm", "run", "--silent", target])));
         }
     }
     if let Some(text) = read("pyproject.toml") {
         let project: toml::Table = text.parse().context("pyproject.toml")?;
-        let build = project.get("tool").and_then(|tool| tool.get("conductor")?.get("build")?.as_array());
-        if let Some(build) = build {
-            let words: Vec<&str> = build.iter().filter_map(toml::Value::as_str).collect();
-            if words.is_empty() || words.len() != build.len() {
-                bail!("pyproject.toml: `build` under [tool.conductor] is a list of words: a program and its arguments");
+        let words = project.get("tool").and_then(|tool| tool.get("conductor")?.get(key)?.as_array());
+        if let Some(listed) = words {
+            let words: Vec<&str> = listed.iter().filter_map(toml::Value::as_str).collect();
+            if words.is_empty() || words.len() != listed.len() {
+                bail!("pyproject.toml: `{key}` under [tool.conductor] is a list of words: a program and its arguments");
             }
             let mut program = Program::new(folder, &words);
             // A virtual environment beside it needs no activation.
@@ -202,4 +278,50 @@ fn foreign(folder: &Path) -> anyhow::Result<Option<Program>> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is done for a step in a folder with this one file.
+    fn line(file: &str, text: &str, step: Step) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(file), text).unwrap();
+        foreign(folder.path(), step).unwrap().map(|program| process::line(&program.whole(&["-v".to_owned()])))
+    }
+
+    #[test]
+    fn each_language_says_how_it_is_built_and_tested() {
+        let package = r#"{ "scripts": { "feature": "node build.js", "test": "node --test" } }"#;
+        assert_eq!(line("package.json", package, Step::Build).unwrap(), "npm run --silent feature -- -v");
+        assert_eq!(line("package.json", package, Step::Test).unwrap(), "npm run --silent test -- -v");
+        let project = "[tool.conductor]\nbuild = ['make-it']\ntest = ['python3', '-m', 'unittest']\n";
+        assert_eq!(line("pyproject.toml", project, Step::Build).unwrap(), "make-it -v");
+        assert_eq!(line("pyproject.toml", project, Step::Test).unwrap(), "python3 -m unittest -v");
+        assert_eq!(line("Makefile", "feature: x\ntest: y\n", Step::Test).unwrap(), "make test -v");
+        assert_eq!(line("Makefile", "feature: x\n", Step::Test), None);
+    }
+
+    #[test]
+    fn what_a_script_needs_has_to_be_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = r#"{ "scripts": { "feature": "x" }, "devDependencies": { "a": "1" } }"#;
+        fs::write(folder.path().join("package.json"), package).unwrap();
+        let refused = foreign(folder.path(), Step::Build).err().unwrap().to_string();
+        assert!(refused.contains("npm install"), "{refused}");
+        fs::create_dir(folder.path().join("node_modules")).unwrap();
+        assert!(foreign(folder.path(), Step::Build).unwrap().is_some());
+    }
+
+    /// Two builds in one folder: another project may have a crate of the same name.
+    #[test]
+    fn one_build_at_a_time_has_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock(folder.path()).unwrap();
+        let other = fs::File::options().append(true).open(folder.path().join("conductor.lock")).unwrap();
+        assert!(matches!(other.try_lock(), Err(fs::TryLockError::WouldBlock)));
+        drop(held);
+        other.try_lock().unwrap();
+    }
 }

@@ -24,7 +24,10 @@ pub(super) fn run(path: &Path) -> CommandResult {
     if problems.is_empty() {
         // What its type says is right; now whether it does what it says.
         let setup = Setup { grant_all: true, ..Setup::default() };
-        match World::new(&package, &setup) {
+        let working = build::compiling(&package);
+        let world = World::new(&package, &setup);
+        drop(working);
+        match world {
             Ok(world) => {
                 let denied = world.report().denied.into_iter();
                 problems.extend(denied.map(|denied| format!("asks for {denied}, which can't be granted")));

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::CommandResult;
+use super::shared_code;
 use super::world::{Setup, World};
 use conductor_package::Package;
 use conductor_terminal as terminal;
@@ -69,6 +70,7 @@ pub(super) fn run(package: &Path) -> CommandResult {
 fn answer(package: &Package, world: &mut Option<World>, request: Request) -> Value {
     let answered = match (request, world.as_mut()) {
         (Request::Install(setup), _) => {
+            let setup = Setup { code: shared_code::of_environment(), ..setup };
             // The old one first: it may hold what the new one needs.
             *world = None;
             World::new(package, &setup).map(|made| json!(world.insert(made).report()))

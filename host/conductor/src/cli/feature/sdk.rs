@@ -43,6 +43,11 @@ pub(super) fn write(project: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes this program's contract into a project, where later builds find it.
+pub(super) fn write_own_contract(project: &Path) -> anyhow::Result<()> {
+    write_files_below(CONTRACT, &project.join(FOLDER).join(CONTRACT))
+}
+
 /// Writes the contract into a folder: of the SDK that is named, else of the project, else this program's.
 pub(super) fn write_contract(named: Option<&Path>, project: &Path, to: &Path) -> anyhow::Result<()> {
     let own = project.join(FOLDER).join(CONTRACT);
@@ -51,17 +56,22 @@ pub(super) fn write_contract(named: Option<&Path>, project: &Path, to: &Path) ->
         None => own.is_dir().then_some(own),
     };
     let Some(there) = there else {
-        for (name, text) in FILES {
-            if let Ok(name) = Path::new(name).strip_prefix(CONTRACT) {
-                write_file(&to.join(name), text)?;
-            }
-        }
-        return Ok(());
+        return write_files_below(CONTRACT, to);
     };
     fs::create_dir_all(to).with_context(|| to.display().to_string())?;
     for entry in fs::read_dir(&there).with_context(|| there.display().to_string())? {
         let entry = entry?;
         fs::copy(entry.path(), to.join(entry.file_name())).with_context(|| entry.path().display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Writes what is below one folder of the sources into another.
+fn write_files_below(folder: &str, to: &Path) -> anyhow::Result<()> {
+    for (name, text) in FILES {
+        if let Ok(name) = Path::new(name).strip_prefix(folder) {
+            write_file(&to.join(name), text)?;
+        }
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::scripted_http::{FakeSecrets, ScriptedAnswer, ScriptedHttp};
+use super::shared_code;
 use conductor_audit::caller::Caller;
 use conductor_chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_config as config;
@@ -59,6 +60,9 @@ pub(super) struct Setup {
     pub(super) outputs: Vec<String>,
     /// What hosts answer to HTTP requests.
     pub(super) http: Vec<ScriptedAnswer>,
+    /// The folder of compiled code that it shares with others, if any.
+    #[serde(skip)]
+    pub(super) code: Option<PathBuf>,
 }
 
 /// A datagram that was not sent.
@@ -164,6 +168,10 @@ impl World {
     /// Why it is not installed, or what is wrong with the configuration or the grants.
     pub(super) fn new(package: &Package, setup: &Setup) -> Result<Self, String> {
         let home = Home::new().map_err(|error| format!("no folder for a home: {error}"))?;
+        if let Some(code) = &setup.code {
+            // Without it the package is compiled once more.
+            let _ = shared_code::share(code, &home.0);
+        }
         let descriptor = package.info.descriptor.clone();
         let name = descriptor.id.name().to_owned();
         let file = home.0.join("bundled").join(format!("{name}.wasm"));

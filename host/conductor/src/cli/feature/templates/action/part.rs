@@ -8,9 +8,11 @@ use std::cell::RefCell;
 
 use conductor_feature::action_registrar::Registrar;
 use conductor_feature::udp::{Network, Target};
-use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, json};
+use conductor_feature::{Actions, Context, Error, Event, Prepared, json};
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use crate::{{Type}};
 
 /// What a mapping may say. The host shows mistakes in it with their place in the configuration.
 #[derive(Deserialize, JsonSchema)]
@@ -32,16 +34,12 @@ struct State {
 
 thread_local!(static STATE: RefCell<State> = RefCell::default());
 
-struct {{Type}};
-
-impl Lifecycle for {{Type}} {
-    // Runs once for every instance. What it opens here is all that it can ever use.
-    fn install(ctx: &Context) -> Result<(), Error> {
-        Registrar::open(ctx)?.register("{{Type}}", &json::schema::<Params>())?;
-        let network = Network::open(ctx, "text")?;
-        STATE.with_borrow_mut(|state| state.network = Some(network));
-        Ok(())
-    }
+/// What is opened here is all that the action can ever use.
+pub fn install(ctx: &Context) -> Result<(), Error> {
+    Registrar::open(ctx)?.register("{{Type}}", &json::schema::<Params>())?;
+    let network = Network::open(ctx, "text")?;
+    STATE.with_borrow_mut(|state| state.network = Some(network));
+    Ok(())
 }
 
 impl Actions for {{Type}} {
@@ -66,5 +64,3 @@ impl Actions for {{Type}} {
         STATE.with_borrow_mut(|state| state.prepared.release(action));
     }
 }
-
-conductor_feature::feature!({{Type}}, "../feature.toml", [actions]);

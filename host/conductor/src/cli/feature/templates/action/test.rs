@@ -1,5 +1,3 @@
-//! Run with `conductor feature test`.
-
 use conductor_feature::harness::{Failure, Harness, json};
 
 /// A mapping, a pad, and what leaves for the target.
@@ -10,7 +8,7 @@ fn a_pad_sends_text() -> Result<(), Failure> {
         trigger = { type = "Note", note = 36 }
         action = { type = "{{Type}}", target = "127.0.0.1:9000", text = "pad" }
     "#;
-    let mut feature = Harness::new()?.config(config).grant(r#"udp = ["127.0.0.1:9000"]"#).install()?;
+    let mut feature = Harness::new()?{{others}}.config(config).grant(r#"udp = ["127.0.0.1:9000"]"#).install()?;
     feature.play("0ms pads note-on 36 100\n+10ms pads note-on 37 100")?;
     let sent = feature.sent()?;
     assert_eq!(sent.len(), 1, "only note 36 is mapped: {sent:?}");
@@ -21,7 +19,7 @@ fn a_pad_sends_text() -> Result<(), Failure> {
 /// What is not granted is refused when the mapping is read, not when the pad is hit.
 #[test]
 fn a_target_without_a_grant_is_refused() -> Result<(), Failure> {
-    let mut feature = Harness::new()?.grant(r#"udp = ["127.0.0.1:9000"]"#).install()?;
+    let mut feature = Harness::new()?{{others}}.grant(r#"udp = ["127.0.0.1:9000"]"#).install()?;
     let refused = feature.prepare("{{Type}}", json!({ "target": "192.0.2.1:9000" })).unwrap_err();
     assert!(refused.text().contains("not granted"), "{refused}");
     Ok(())

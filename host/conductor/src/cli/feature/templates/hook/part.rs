@@ -5,7 +5,9 @@ use std::cell::OnceCell;
 
 use conductor_feature::diagnostics::{Severity, Sink};
 use conductor_feature::hook_registrar::{Band, Point, Registrar};
-use conductor_feature::{Context, Error, Event, EventHooks, Lifecycle, devices, kind};
+use conductor_feature::{Context, Error, Event, EventHooks, devices, kind};
+
+use crate::{{Type}};
 
 /// From this velocity on a note is loud.
 const LOUD: f64 = 120.0;
@@ -13,15 +15,11 @@ const LOUD: f64 = 120.0;
 // What `install` opens is kept for the calls that come.
 thread_local!(static LOG: OnceCell<Sink> = const { OnceCell::new() });
 
-struct {{Type}};
-
-impl Lifecycle for {{Type}} {
-    // Runs once for every instance. What it opens here is all that it can ever use.
-    fn install(ctx: &Context) -> Result<(), Error> {
-        Registrar::open(ctx)?.register(Point::Events, Band::Normal)?;
-        let sink = Sink::open(ctx)?;
-        LOG.with(|log| log.set(sink)).map_err(|_| Error::Failed("it was installed twice".into()))
-    }
+/// What is opened here is all that the hook can ever use.
+pub fn install(ctx: &Context) -> Result<(), Error> {
+    Registrar::open(ctx)?.register(Point::Events, Band::Normal)?;
+    let sink = Sink::open(ctx)?;
+    LOG.with(|log| log.set(sink)).map_err(|_| Error::Failed("it was installed twice".into()))
 }
 
 impl EventHooks for {{Type}} {
@@ -35,5 +33,3 @@ impl EventHooks for {{Type}} {
         }
     }
 }
-
-conductor_feature::feature!({{Type}}, "../feature.toml", [event_hooks]);

@@ -7,8 +7,10 @@ use std::cell::RefCell;
 use conductor_feature::chat::{Event, Part, StopReason};
 use conductor_feature::provider::{Outgoing, Request, Secret};
 use conductor_feature::provider_registrar::Registrar;
-use conductor_feature::{Context, Error, Lifecycle, Providers};
+use conductor_feature::{Context, Error, Providers};
 use serde::{Deserialize, Serialize};
+
+use crate::{{Type}};
 
 /// What the API takes.
 #[derive(Serialize)]
@@ -28,13 +30,9 @@ thread_local! {
     static BODY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-struct {{Type}};
-
-impl Lifecycle for {{Type}} {
-    // Runs once for every instance, and registers what feature.toml declares.
-    fn install(ctx: &Context) -> Result<(), Error> {
-        Registrar::open(ctx)?.register("{{name}}")
-    }
+/// Registers the provider that feature.toml declares.
+pub fn install(ctx: &Context) -> Result<(), Error> {
+    Registrar::open(ctx)?.register("{{name}}")
 }
 
 impl Providers for {{Type}} {
@@ -80,5 +78,3 @@ impl Providers for {{Type}} {
         }
     }
 }
-
-conductor_feature::feature!({{Type}}, "../feature.toml", [providers]);

@@ -1,9 +1,7 @@
-//! Run with `conductor feature test`.
-
 use conductor_feature::harness::{Failure, Harness};
 
 fn world(status: u16, body: &str) -> Result<Harness, Failure> {
-    Ok(Harness::new()?
+    Ok(Harness::new()?{{others}}
         .config("[models.mine]\nprovider = '{{name}}'\nmodel = 'small'")
         .grant("http = ['api.example.com']")
         .grant("secrets = [{ id = '{{name}}-key', hosts = ['api.example.com'] }]")

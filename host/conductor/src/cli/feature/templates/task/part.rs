@@ -5,7 +5,9 @@ use std::cell::OnceCell;
 use conductor_feature::alerts::Sink;
 use conductor_feature::runs::Run;
 use conductor_feature::task_registrar::Registrar;
-use conductor_feature::{Context, Error, Lifecycle, Tasks};
+use conductor_feature::{Context, Error, Tasks};
+
+use crate::{{Type}};
 
 /// In milliseconds.
 const BETWEEN: u32 = 25 * 60 * 1000;
@@ -13,15 +15,11 @@ const BETWEEN: u32 = 25 * 60 * 1000;
 // What `install` opens is kept for the calls that come.
 thread_local!(static ALERTS: OnceCell<Sink> = const { OnceCell::new() });
 
-struct {{Type}};
-
-impl Lifecycle for {{Type}} {
-    // Runs once for every instance; a task has one of its own. What it opens here is all that it can use.
-    fn install(ctx: &Context) -> Result<(), Error> {
-        Registrar::open(ctx)?.register("reminder")?;
-        let sink = Sink::open(ctx)?;
-        ALERTS.with(|alerts| alerts.set(sink)).map_err(|_| Error::Failed("it was installed twice".into()))
-    }
+/// A task has an instance of its own. What is opened here is all that it can use.
+pub fn install(ctx: &Context) -> Result<(), Error> {
+    Registrar::open(ctx)?.register("reminder")?;
+    let sink = Sink::open(ctx)?;
+    ALERTS.with(|alerts| alerts.set(sink)).map_err(|_| Error::Failed("it was installed twice".into()))
 }
 
 impl Tasks for {{Type}} {
@@ -33,5 +31,3 @@ impl Tasks for {{Type}} {
         Ok(())
     }
 }
-
-conductor_feature::feature!({{Type}}, "../feature.toml", [tasks]);

@@ -1,9 +1,11 @@
 //! A tool: what a MIDI note is called, and how it sounds.
 
 use conductor_feature::tool_registrar::Registrar;
-use conductor_feature::{Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, json};
+use conductor_feature::{Context, Error, Invocation, ReadOnlyTools, Reader, json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::{{Type}};
 
 const NAMES: [&str; 12] = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
 
@@ -25,13 +27,9 @@ struct Note {
     frequency: f64,
 }
 
-struct {{Type}};
-
-impl Lifecycle for {{Type}} {
-    // Runs once for every instance, and registers what feature.toml declares.
-    fn install(ctx: &Context) -> Result<(), Error> {
-        json::register::<Args, Note>(&Registrar::open(ctx)?, "{{snake}}")
-    }
+/// Registers the tool that feature.toml declares.
+pub fn install(ctx: &Context) -> Result<(), Error> {
+    json::register::<Args, Note>(&Registrar::open(ctx)?, "{{snake}}")
 }
 
 impl ReadOnlyTools for {{Type}} {
@@ -48,5 +46,3 @@ impl ReadOnlyTools for {{Type}} {
         })
     }
 }
-
-conductor_feature::feature!({{Type}}, "../feature.toml", [read_only_tools]);
