@@ -11,12 +11,12 @@ use super::clock::TapTempo;
 use super::composite_action::{Conditional, Delay, Repeat, Sequence};
 use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
 use super::process_action::{Launch, Shell};
-use super::text::SysExMessage;
 use super::variable::{AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable};
 use conductor_expression::{Bound, Expression, Mistake};
 use conductor_quantity::{
     Channel, ChannelExpr, Controller, ControllerExpr, DATA_MAX, DataBounds, Note, NoteExpr, NumberExpr,
 };
+use conductor_text_formats::SysExMessage;
 
 /// The `type` of every action that the host itself carries out, for suggesting the nearest one where an
 /// action is unknown to both the host and the features.

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::text::IpNetwork;
+use conductor_text_formats::IpNetwork;
 
 /// A name for a device, by which mappings and actions refer to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

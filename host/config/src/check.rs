@@ -17,11 +17,11 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::names::Names;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};
-use super::text::hex_len;
 use conductor_expression::Expression;
 use conductor_quantity::{CHANNEL, CONTROLLER, NOTE, Note, NumberExpr, PLAIN};
 use conductor_stdx::nearest::nearest;
 use conductor_stdx::plural::plural;
+use conductor_text_formats::hex_len;
 
 static SHAPES: LazyLock<Shapes> = LazyLock::new(|| Shapes::compile(&json_schema()));
 

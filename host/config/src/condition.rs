@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::text::TimeOfDay;
 use super::variable::VariableValue;
 use conductor_quantity::{Channel, Controller, DataBounds, NoteRange};
+use conductor_text_formats::TimeOfDay;
 
 /// What else must be so for a mapping to fire, by `type`. What is not known, such as which application is
 /// in front on a desktop that does not report it, does not hold.

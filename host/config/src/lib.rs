@@ -37,7 +37,6 @@ mod shape;
 mod shared;
 #[cfg(test)]
 mod tests;
-mod text;
 mod trigger;
 mod upgrade;
 mod variable;
@@ -66,6 +65,7 @@ pub use conductor_quantity::{
     WIDE_MAX, WideBounds,
 };
 pub use conductor_stdx::nearest::nearest;
+pub use conductor_text_formats::{HexBytes, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay};
 pub use desktop_action::{
     Axis, Keystroke, MouseButton, MouseClick, Scroll, Stroke, TypeText, VolumeControl, VolumeOperation,
 };
@@ -79,7 +79,6 @@ pub use model::{
 pub use place::{Location, PathStep, Source};
 pub use process_action::{Launch, Shell};
 pub use schema::{action_schemas, json_schema};
-pub use text::{HexBytes, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay};
 pub use trigger::{Direction, Edge, EncoderMode, Readings, Trigger, TriggerEvent, Turn};
 pub use variable::{
     AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable, Variable, VariableKind, VariableScope,

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::action::HOST_ACTIONS;
 use super::llm::OLD_KEYS;
 use super::model::Config;
-use super::text::format;
+use conductor_text_formats::format;
 
 /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation, the default and the
 /// range of every field.

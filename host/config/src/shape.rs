@@ -8,7 +8,7 @@ use std::ops::Index;
 
 use serde_json::{Map, Value};
 
-use super::text::{self, Format};
+use conductor_text_formats::{self as text, Format};
 
 /// Where a [`Shape`] is in [`Shapes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

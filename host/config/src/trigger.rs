@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clock::TransportChange;
-use super::text::{HexBytes, SysExPrefix};
 use conductor_quantity::{
     Button, ButtonRange, Channel, CoarseRange, ControllerRange, DataBounds, DmxBounds, DmxRange, Note, NoteRange,
     NumberRange, StickRange, TriggerRange, WideBounds,
 };
+use conductor_text_formats::{HexBytes, SysExPrefix};
 
 /// An event that a mapping waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

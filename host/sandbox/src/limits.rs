@@ -85,14 +85,6 @@ pub const HANDOVER_TIMEOUT: Duration = Duration::from_secs(2);
 pub const MAX_SKILL: usize = 64 * 1024;
 /// Bytes of a JSON Schema: an action's parameters, a tool's arguments or result.
 pub const MAX_SCHEMA: usize = 64 * 1024;
-/// Values in a JSON Schema, all together.
-pub const MAX_SCHEMA_VALUES: usize = 8192;
-/// Levels of a JSON Schema.
-pub const MAX_SCHEMA_DEPTH: usize = 64;
-/// Values that one `enum` of a JSON Schema lists.
-pub const MAX_SCHEMA_ENUM: usize = 1024;
-/// Bytes of one `pattern` of a JSON Schema.
-pub const MAX_SCHEMA_PATTERN: usize = 1024;
 /// Bytes of all schemas and skills that one instance registers, together.
 pub const MAX_REGISTERED: usize = 1024 * 1024;
 /// Milliseconds of CPU time that a feature's calls in the real-time lane may take per second, all its

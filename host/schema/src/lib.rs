@@ -5,6 +5,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+pub mod bounds;
 pub mod references;
 mod result_schema;
 mod schema_text;

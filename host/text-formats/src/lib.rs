@@ -3,6 +3,9 @@
 //! [`FORMATS`] is the list of all of them. The JSON Schema takes its patterns from it, the checker its
 //! parsers, so that an editor, the loader and an error message agree on what a text may be.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 mod hex;
 
 use std::fmt;
@@ -15,8 +18,7 @@ use conductor_net::http_scope::HostPattern;
 use conductor_net::senders::Senders;
 use conductor_package::FeatureId;
 
-pub(crate) use self::hex::hex_len;
-pub use self::hex::{HexBytes, SysExMessage, SysExPrefix};
+pub use self::hex::{HexBytes, SysExMessage, SysExPrefix, hex_len};
 
 use conductor_expression::Expression;
 use conductor_keyboard::Key;
@@ -26,7 +28,8 @@ use conductor_quantity::{
 };
 
 /// A named grammar for a string.
-pub(super) struct Format {
+#[derive(Debug)]
+pub struct Format {
     /// The value of `format` in the schema.
     pub name: &'static str,
     /// An ECMA 262 regular expression. It may let through what `check` refuses, never the reverse.
@@ -38,7 +41,7 @@ pub(super) struct Format {
 }
 
 /// Every format that the schema uses.
-pub(super) const FORMATS: &[Format] = &[
+pub const FORMATS: &[Format] = &[
     Format {
         name: "number-range",
         pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
@@ -228,8 +231,8 @@ pub(super) const FORMATS: &[Format] = &[
     },
 ];
 
-/// The format called `name`.
-pub(super) fn format(name: &str) -> Option<&'static Format> {
+/// The format called `name`; `None` if the schema uses none of this name.
+pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 

@@ -128,7 +128,7 @@ impl fmt::Display for SysExPrefix {
 }
 
 /// How many bytes a hex text writes, whether or not each of them is a valid one.
-pub(crate) fn hex_len(text: &str) -> usize {
+pub fn hex_len(text: &str) -> usize {
     if let Ok(Some(message)) = machine_control(text) {
         return message.len();
     }
