@@ -167,7 +167,7 @@ fn what_is_published_can_be_installed() {
 
     let unsigned = publish(&["--user", name], password);
     assert_eq!(unsigned.code, Some(2));
-    assert!(unsigned.err.contains("nobody signed it") && unsigned.err.contains("--key"), "{}", unsigned.err);
+    assert!(unsigned.err.contains("it is not signed") && unsigned.err.contains("--key"), "{}", unsigned.err);
     let nameless = publish(&["--key", key], password);
     assert!(nameless.code == Some(1) && nameless.err.contains("--user"), "{}", nameless.err);
     let wrong = publish(&["--key", key, "--user", name], "open barley");

@@ -1,8 +1,8 @@
 //! Included files of a configuration: which files `include` names, and what they say.
 //!
 //! The files are read once, before the configuration is parsed: [`Included::read`]. What was read is kept beside the
-//! text, and whoever parses another text of the same file takes them from there ([`Source::parse`](super::Source::parse)), so
-//! that a text from elsewhere names no file of this computer.
+//! text, and another text of the same file is parsed with them ([`Source::parse`](super::Source::parse)), so that a text from
+//! elsewhere names no file of this computer.
 //!
 //! Of all files together one configuration is made: lists at the top (`bindings`, `modes`, ...) are continued, first by
 //! the file that names another one, then by those that it names, in their order. Of a table, each key may be set

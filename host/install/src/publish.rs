@@ -1,6 +1,6 @@
 //! Publishing: a package as an image with one layer in an OCI registry, where [`crate::source`] finds it.
 //!
-//! Blobs first, then the manifest that names them; until the manifest is there, nobody can install anything. A tag that
+//! Blobs first, then the manifest that names them; until the manifest is there, nothing can be installed. A tag that
 //! names another package is left as it is, unless replacing it is meant.
 
 use oci_client::Reference;

@@ -25,7 +25,7 @@ pub(in super::super) struct Publish {
     /// Sign it with this key, from `conductor feature key new`; the file stays as it is
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Publish it even if nobody signed it
+    /// Publish it even if it is not signed
     #[arg(long, conflicts_with = "key")]
     unsigned: bool,
     /// Replace the package that the tag names already
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Publish) -> CommandResult {
     let signers = signature::verify(&package.bytes).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
     if signers.is_empty() && !arguments.unsigned {
         return Err(wrong(&format_args!(
-            "{}: nobody signed it, so that nobody can tell who published it. Sign it with --key FILE \
+            "{}: it is not signed, so who published it can't be verified. Sign it with --key FILE \
              (`conductor feature key new FILE` makes one), or publish it with --unsigned",
             file.display()
         )));
