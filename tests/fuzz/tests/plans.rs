@@ -50,9 +50,9 @@ fn of_many_plans_none_that_starts_or_redirects_something_is_below_privileged() {
     };
     let mut wanted = BTreeSet::new();
     keys_of(&json_schema(), &mut wanted);
-    // Older spellings, which are gone when a configuration is read; what only grants hold, which no plan changes; and
-    // a curve that is spelt as a table.
-    for key in ["devices", "a2a", "default_provider", "hosts", "purpose", "write", "lut"] {
+    // Older spellings, which are gone when a configuration is read; what only grants hold, which no plan changes; a
+    // curve that is spelt as a table; and other files, which plans may not name.
+    for key in ["devices", "a2a", "default_provider", "hosts", "purpose", "write", "lut", "include"] {
         assert!(wanted.remove(key), "{key} is no key any more");
     }
     let (mut made, mut tried) = (Vec::new(), 0);

@@ -234,8 +234,8 @@ fn grants_that_a_removed_feature_has_left_are_for_nobody_else() {
 
     home.remove("lamp");
     let host = home.host(&text);
-    let warned = warning(&host, "have no effect");
-    assert!(warned.contains("config.toml:4:"), "{warned}");
+    let warned = warning(&host, "there is no feature \"lamp\"");
+    assert!(warned.contains("config.toml:1:") && warned.contains("has no effect"), "{warned}");
     drop(host);
 
     for (impostor, why) in [
@@ -505,8 +505,8 @@ fn a_package_takes_no_tool_of_a_bundled_feature() {
 #[test]
 fn a_misspelt_section_of_grants_is_a_warning_with_its_place() {
     let host = Home::new().with_bundled("lamp").host(&format!("[features.lmap.grants]\n{GRANTS}"));
-    let warned = warning(&host, "have no effect");
-    assert!(warned.contains("config.toml:1:"), "{warned}");
+    let warned = warning(&host, "there is no feature \"lmap\"");
+    assert!(warned.contains("config.toml:1:") && warned.contains("has no effect"), "{warned}");
 }
 
 /// An id in a descriptor says nothing of the bytes: the middle of a plugin's id is no digest of anything.

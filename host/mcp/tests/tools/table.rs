@@ -324,7 +324,7 @@ fn bindings() -> Vec<Case> {
         |stage, _| proposes(stage, "Add the binding knobs.", "+alias = \"knobs\""),
         wrong [
             { "alias": "knobs", "matchers": [] } => "conductor_suggest_binding",
-            { "alias": "knobs", "matchers": [{ "type": "name_regex", "value": "(" }] } => "regex",
+            { "alias": "knobs", "matchers": [{ "type": "name_regex", "value": "(" }] } => "regular expression",
         ]),
         case!("update_device_identity", { "alias": "pads", "new_alias": "drums" }, |stage, _| {
             proposes(stage, "call it drums in 2 places", "+trigger = { type = \"Note\", note = 36, device = \"drums\" }");
