@@ -85,7 +85,7 @@ impl Included {
     /// mistake of the entry as the text is parsed.
     pub fn read(text: &str, file: &str) -> Self {
         // Nearly every configuration is one file, and is not parsed for this.
-        if !text.contains(KEY) {
+        if !may_include(text) {
             return Self::default();
         }
         let path = Path::new(file);
@@ -280,9 +280,18 @@ fn matches(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether a line of a text begins with the key. A name or a comment that has the word costs no parsing of the whole text.
+fn may_include(text: &str) -> bool {
+    let begins_line = |before: &str| {
+        let before = before.trim_end_matches(['"', '\'']).trim_end_matches([' ', '\t']);
+        before.is_empty() || before.ends_with(['\n', '\u{feff}'])
+    };
+    text.match_indices(KEY).any(|(at, _)| begins_line(&text[..at]))
+}
+
 /// The entries of a file's `include`, and where they stand in it.
 fn entries(text: &str) -> Vec<(Range<usize>, String)> {
-    if !text.contains(KEY) {
+    if !may_include(text) {
         return Vec::new();
     }
     let (tree, _) = DeTable::parse_recoverable(text);
@@ -400,6 +409,23 @@ fn join<'t>(whole: &mut DeTable<'t>, more: DeTable<'t>, is_top: bool, twice: &mu
                 let place = if key.span().is_empty() { place } else { key.span() };
                 twice.push(SetTwice { key: key.into_inner().into_owned(), place, first });
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_line_that_begins_with_the_key_may_include() {
+        for text in
+            ["include = []", "a = 1\r\n  include = []", "\"include\" = []", "'include' = []", "\u{feff}include = []"]
+        {
+            assert!(may_include(text), "{text}");
+        }
+        for text in ["", "# include", "[[modes]]\nname = \"include\"", "[a]\nb = { include = 1 }"] {
+            assert!(!may_include(text), "{text}");
         }
     }
 }
