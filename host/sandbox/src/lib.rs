@@ -184,7 +184,8 @@ impl Sandbox {
 
     fn linked(&self, package: &Package, admission: Admission, code: &Code) -> Result<PreparedFeature, PrepareError> {
         let descriptor = &package.info.descriptor;
-        let link = |engine, lane| match Linked::new(engine, package, code, lane) {
+        let file = code.open().map(Arc::new);
+        let link = |engine, lane| match Linked::new(engine, package, code, file.clone(), lane) {
             Ok(linked) => Ok(Arc::new(linked)),
             Err(error) => Err(PrepareError::Link(format!("{error:#}"))),
         };

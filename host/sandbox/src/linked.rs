@@ -25,7 +25,7 @@ pub(crate) struct Linked {
     imports: Vec<Import>,
     has_wasi: bool,
     /// Where it is loaded from again. `None` if it stays loaded.
-    file: Option<CodeFile>,
+    file: Option<Arc<CodeFile>>,
     loaded: Mutex<Loaded>,
     engine: Engine,
 }
@@ -38,15 +38,20 @@ struct Loaded {
 }
 
 impl Linked {
-    /// Loads the code and links it.
+    /// Loads the code and links it. `file` is that of the code, if it can be loaded again.
     ///
     /// # Errors
     /// The code is for another engine, or an import has another type than the contract's.
-    pub(crate) fn new(engine: &Engine, package: &Package, code: &Code, lane: Lane) -> wasmtime::Result<Self> {
+    pub(crate) fn new(
+        engine: &Engine,
+        package: &Package,
+        code: &Code,
+        file: Option<Arc<CodeFile>>,
+        lane: Lane,
+    ) -> wasmtime::Result<Self> {
         let imports = bindings::requested(&package.info.descriptor).collect();
         let has_wasi =
             lane == Lane::Control && package.info.imports.iter().any(|import| conductor_package::wasi::offers(import));
-        let file = code.open();
         let component = file.as_ref().map_or_else(|| code.load(engine), |file| file.load(engine))?;
         let loaded = Mutex::new(Loaded { kept: None, used: Weak::new() });
         let this = Self { lane, imports, has_wasi, file, loaded, engine: engine.clone() };
@@ -102,7 +107,7 @@ mod tests {
         let is_mapped = || maps().contains(home.to_str().unwrap());
         let package = package();
         let code = cache(Some(&home)).code(&engine, &package).unwrap();
-        let linked = Linked::new(&engine, &package, &code, Lane::Control).unwrap();
+        let linked = Linked::new(&engine, &package, &code, code.open().map(Arc::new), Lane::Control).unwrap();
         assert!(is_mapped(), "for the first instance, which is made soon");
         linked.unload();
         assert!(!is_mapped());
@@ -122,7 +127,7 @@ mod tests {
         let engine = Engine::new(&engine::lane()).unwrap();
         let package = package();
         let code = cache(None).code(&engine, &package).unwrap();
-        let linked = Linked::new(&engine, &package, &code, Lane::RealTime).unwrap();
+        let linked = Linked::new(&engine, &package, &code, code.open().map(Arc::new), Lane::RealTime).unwrap();
         linked.unload();
         linked.get().unwrap();
     }
