@@ -113,9 +113,12 @@ impl Destination {
         if has_tag {
             return Ok(Self(reference));
         }
-        // A tag has no `+`, which a version may have.
+        // A tag has no `+`, which a version may have. A version is any text of the package's, and could lead to another
+        // repository.
         let tag = version.replace('+', "-");
-        Ok(Self(Reference::with_tag(reference.registry().to_owned(), reference.repository().to_owned(), tag)))
+        let tagged = format!("{place}:{tag}").parse::<Reference>().ok();
+        let tagged = tagged.filter(|tagged| tagged.tag() == Some(&tag) && tagged.digest().is_none());
+        tagged.map(Self).ok_or_else(|| wrong(&format!("the version {version:?} is no tag; name one")))
     }
 
     /// `oci://host/repository:tag`.

@@ -198,5 +198,12 @@ fn a_destination_is_a_repository_with_a_tag() {
     assert_eq!(tag("oci://127.0.0.1:5000/a/lamp").unwrap(), "oci://127.0.0.1:5000/a/lamp:1.2.0-x");
     assert_eq!(tag("oci://ghcr.io/a/lamp:beta").unwrap(), "oci://ghcr.io/a/lamp:beta");
     assert!(tag("ghcr.io/a/lamp").unwrap_err().contains("oci://"));
+    let digest = format!("1@sha256:{}", "ab".repeat(32));
+    for version in ["../../other/manifests/1", "1/../2", "1?x", "1#x", "1 beta", ":1", "", digest.as_str()] {
+        let refused = Destination::parse("oci://ghcr.io/a/lamp", version).unwrap_err().to_string();
+        assert!(refused.contains("is no tag; name one"), "{version}: {refused}");
+        let named = Destination::parse("oci://ghcr.io/a/lamp:beta", version).unwrap();
+        assert_eq!(named.shown(), "oci://ghcr.io/a/lamp:beta");
+    }
     assert!(tag(&format!("oci://ghcr.io/a/lamp@sha256:{}", "ab".repeat(32))).unwrap_err().contains("name a tag"));
 }
