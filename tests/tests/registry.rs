@@ -148,15 +148,21 @@ fn a_feature_lives_through_a_registry_and_without_it() {
     works(&home);
 }
 
+/// A key of an author whom this home trusts: its file, and its public half.
+fn author(home: &Home) -> (String, String) {
+    let key = home.path().join("anna.key").to_str().unwrap().to_owned();
+    let public = home.conductor(&["feature", "key", "new", &key]).out.trim().to_owned();
+    home.conductor(&["feature", "trust", "anna", &public]);
+    (key, public)
+}
+
 // FEA-11, FEA-12: what an author publishes is what others install, and its signer is on it.
 #[test]
 fn what_is_published_can_be_installed() {
     let Some(registry) = Registry::start_with_account() else { return };
     let home = Home::new("");
-    let key = home.path().join("anna.key");
-    let key = key.to_str().unwrap();
-    let public = home.conductor(&["feature", "key", "new", key]).out.trim().to_owned();
-    home.conductor(&["feature", "trust", "anna", &public]);
+    let (key, public) = author(&home);
+    let key = key.as_str();
     let lamp = guest("hello");
     let lamp = lamp.to_str().unwrap();
     let (to, (name, password)) = (registry.reference("lamp", "1"), Registry::ACCOUNT);
@@ -190,14 +196,11 @@ fn what_is_published_can_be_installed() {
 fn a_published_package_is_installed_with_its_signer() {
     let Some(registry) = Registry::start() else { return };
     let home = Home::new("");
-    let key = home.path().join("anna.key");
-    let key = key.to_str().unwrap();
-    let public = home.conductor(&["feature", "key", "new", key]).out.trim().to_owned();
-    home.conductor(&["feature", "trust", "anna", &public]);
+    let (key, _) = author(&home);
     let lamp = guest("hello");
     // Without a tag it is the version's.
     let to = registry.reference("lamp", "");
-    let done = feature(&home, &["publish", to.trim_end_matches(':'), lamp.to_str().unwrap(), "--key", key]);
+    let done = feature(&home, &["publish", to.trim_end_matches(':'), lamp.to_str().unwrap(), "--key", &key]);
     let report = feature(&home, &["install", done["reference"].as_str().unwrap()]);
     assert_eq!(report["digest"], done["digest"], "{report}");
     assert!(report["source"].to_string().contains(done["manifest"].as_str().unwrap()), "{report}");
