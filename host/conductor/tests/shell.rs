@@ -131,6 +131,30 @@ fn a_plan_is_the_first_to_write_the_configuration_of_a_home() {
     assert!(host.modes().1.is_empty());
 }
 
+// PLN-1: a text that was read before a plan was applied does not take the plan back.
+#[test]
+fn no_plan_is_applied_while_the_file_is_read() {
+    let home = Home::new("read");
+    home.configure("[[modes]]\nname = 'Play'\n");
+    let conductor = Conductor::builder().home(&home.0).alone().start().unwrap();
+    let (host, person) = (conductor.host(), Caller::library());
+    let file = home.0.join("config.toml");
+    let mode = Change { path: vec!["modes".into(), "1".into()], value: Some(serde_json::json!({ "name": "Live" })) };
+    let plan = host.propose_plan(&person, "one more", vec![mode]).unwrap();
+    let (applied, is_applied) = channel();
+    std::thread::scope(|scope| {
+        let read = || {
+            let text = fs::read_to_string(&file)?;
+            scope.spawn(|| applied.send(host.apply_plan(&person, &plan.id).map(drop)).unwrap());
+            assert!(is_applied.recv_timeout(Duration::from_millis(100)).is_err(), "it waits for what is read");
+            Ok::<_, std::io::Error>(text)
+        };
+        host.reload_read(file.to_str().unwrap(), read).unwrap().unwrap();
+    });
+    is_applied.recv().unwrap().unwrap();
+    assert_eq!(host.modes().1, ["Play", "Live"]);
+}
+
 // CFG-1, CFG-2: a configuration of several files is followed in all of them.
 #[test]
 fn a_change_of_an_included_file_is_put_in_force() {

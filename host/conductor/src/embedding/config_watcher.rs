@@ -166,23 +166,26 @@ impl WatchedConfig {
     }
 
     fn reload(&mut self) {
-        let Some(file) = &self.file else { return };
-        let text = match plain_file::read_text(file, plain_file::MAX_TEXT) {
-            Ok(text) => text,
-            Err(error) => return tracing::error!("{}: {error}; the old rules stay", file.display()),
-        };
+        let Some(file) = self.file.clone() else { return };
         let name = file.display().to_string();
-        let included = Included::read(&text, &name);
-        let is_in_force = self.host.is_in_force(&text, &included);
-        // One that was refused already, or that is in force, such as that of an applied plan.
-        let is_known = is_in_force || (text == self.text && included == self.included);
-        (self.text, self.included) = (text, included);
-        if is_known {
-            return;
+        let host = Arc::clone(&self.host);
+        let reloaded = host.reload_read(&name, || self.changed_text(&file, &name).ok_or(()));
+        if let Ok(reloaded) = reloaded {
+            let (Ok(found) | Err(found)) = reloaded.map(|reloaded| reloaded.warnings);
+            self.report(&found);
         }
-        let reloaded = self.host.reload(&self.text, &name);
-        let (Ok(found) | Err(found)) = reloaded.map(|reloaded| reloaded.warnings);
-        self.report(&found);
+    }
+
+    /// What the file says; `None` if that is in force, such as that of an applied plan, was refused already, or can't
+    /// be read.
+    fn changed_text(&mut self, file: &Path, name: &str) -> Option<String> {
+        let text = plain_file::read_text(file, plain_file::MAX_TEXT)
+            .inspect_err(|error| tracing::error!("{name}: {error}; the old rules stay"))
+            .ok()?;
+        let included = Included::read(&text, name);
+        let is_known = self.host.is_in_force(&text, &included) || (text == self.text && included == self.included);
+        (self.text, self.included) = (text, included);
+        (!is_known).then(|| self.text.clone())
     }
 
     fn report(&self, found: &conductor_config::Diagnostics) {

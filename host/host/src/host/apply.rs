@@ -200,14 +200,7 @@ impl Host {
     /// # Errors
     /// [`PlanError::Nothing`]; [`PlanError::StaleState`] when the file was changed since, which an undo would lose.
     pub fn undo(&self, caller: &Caller) -> Result<Applied, PlanError> {
-        self.on_record(caller, "undo", "", || {
-            self.lock.check(caller)?;
-            let mut state = self.state();
-            let revision = self.plans.to_undo()?;
-            let step = Step::Undo { number: revision.number };
-            let Revision { description, before, after, .. } = &revision;
-            self.step(&mut state, caller, &step, "undid", description, after, before)
-        })
+        self.step(caller, true)
     }
 
     /// What [`undo`](Self::undo) would take back: the description of the plan.
@@ -231,36 +224,28 @@ impl Host {
     /// # Errors
     /// As [`Host::undo`].
     pub fn redo(&self, caller: &Caller) -> Result<Applied, PlanError> {
-        self.on_record(caller, "redo", "", || {
-            self.lock.check(caller)?;
-            let mut state = self.state();
-            let revision = self.plans.to_redo()?;
-            let step = Step::Redo { number: revision.number };
-            let Revision { description, before, after, .. } = &revision;
-            self.step(&mut state, caller, &step, "redid", description, before, after)
-        })
+        self.step(caller, false)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one change, from one text to another")]
-    fn step(
-        &self,
-        state: &mut State,
-        caller: &Caller,
-        step: &Step,
-        did: &str,
-        description: &str,
-        from: &str,
-        to: &str,
-    ) -> Result<Applied, PlanError> {
-        let file = self.plan_file()?;
-        stale(&state_hash(from), &read_or_new(&file)?)?;
-        let source = self.in_force.load().source.clone();
-        let loaded = state.reader.parse(to, source.file(), source.included()).map_err(|wrong| unfit(&wrong))?;
-        let rules = self.write(state, caller, &file, loaded, step)?;
-        self.observer.put(Observation::Reload(format!("{did}: {description}")));
-        let became = if matches!(step, Step::Undo { .. }) { PlanStep::Undone } else { PlanStep::Redone };
-        self.notify_plan(became, None, caller, description);
-        Ok(Applied { description: description.to_owned(), rules })
+    fn step(&self, caller: &Caller, is_back: bool) -> Result<Applied, PlanError> {
+        self.on_record(caller, if is_back { "undo" } else { "redo" }, "", || {
+            self.lock.check(caller)?;
+            let mut state = self.state();
+            let revision = if is_back { self.plans.to_undo()? } else { self.plans.to_redo()? };
+            let Revision { number, description, before, after, .. } = revision;
+            let (step, from, to, did, became) = match is_back {
+                true => (Step::Undo { number }, after, before, "undid", PlanStep::Undone),
+                false => (Step::Redo { number }, before, after, "redid", PlanStep::Redone),
+            };
+            let file = self.plan_file()?;
+            stale(&state_hash(&from), &read_or_new(&file)?)?;
+            let source = self.in_force.load().source.clone();
+            let loaded = state.reader.parse(&to, source.file(), source.included()).map_err(|wrong| unfit(&wrong))?;
+            let rules = self.write(&mut state, caller, &file, loaded, &step)?;
+            self.observer.put(Observation::Reload(format!("{did}: {description}")));
+            self.notify_plan(became, None, caller, &description);
+            Ok(Applied { description, rules })
+        })
     }
 
     /// Puts a configuration into the file and in force, and writes down that it was done.

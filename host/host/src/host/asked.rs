@@ -210,7 +210,7 @@ impl Host {
             self.note_asked("reload", caller, "", Some(&locked));
             return Err(locked.into());
         }
-        let (file, text) = self.config_on_disk()?;
+        let (file, _) = self.config_on_disk()?;
         self.note_asked("reload", caller, &file.display().to_string(), None::<&String>);
         // Features first: rules that are new may need what is new. Where the old rules can't go with it, that is
         // said, and the new ones may.
@@ -219,7 +219,7 @@ impl Host {
         }
         let name = self.in_force.load().source.file().to_owned();
         let told = |found: Diagnostics| if caller.is_owner() { found } else { found.without_lines() };
-        match self.reload(&text, &name) {
+        match self.reload_read(&name, || Ok::<_, ReloadError>(self.config_on_disk()?.1))? {
             Ok(Reloaded { warnings, generation, rules }) => {
                 Ok(Reloaded { warnings: told(warnings), generation, rules })
             }

@@ -209,10 +209,28 @@ impl Host {
     /// # Errors
     /// What is wrong with it; then everything stays as it was, and the status says so.
     pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
+        self.put_in_force(&mut self.state(), text, file_name)
+    }
+
+    /// As [`reload`](Self::reload), with the text that is read while no plan can be applied: one that was read before
+    /// would take back what a plan has written since.
+    ///
+    /// # Errors
+    /// That of `read`; inside, what is wrong with the text.
+    pub fn reload_read<E>(
+        &self,
+        file_name: &str,
+        read: impl FnOnce() -> Result<String, E>,
+    ) -> Result<Result<Reloaded, Diagnostics>, E> {
         let mut state = self.state();
+        let text = read()?;
+        Ok(self.put_in_force(&mut state, &text, file_name))
+    }
+
+    fn put_in_force(&self, state: &mut State, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let included = Included::read(text, file_name);
         let made = state.reader.parse(text, file_name, &included).and_then(|loaded| self.make(loaded));
-        let result = made.map(|made| self.swap_in(&mut state, made));
+        let result = made.map(|made| self.swap_in(state, made));
         let entry =
             Entry::new(Kind::Host, "reload", &Caller::configuration(), file_name).with("state", state_hash(text));
         self.audit.note(match &result {
