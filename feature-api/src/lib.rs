@@ -380,6 +380,8 @@ pub mod kind {
     pub const BEAT: u8 = 38;
     /// The transport of the clock does something.
     pub const TRANSPORT: u8 = 39;
+    /// A key of a computer keyboard, or a button of a mouse.
+    pub const KEY: u8 = 40;
 }
 
 /// Makes a component of a type, and carries the descriptor (a path to `feature.toml`, relative to

@@ -76,13 +76,16 @@ pub enum TriggerKind {
     GamepadButton,
     GamepadAnalogStick,
     GamepadTrigger,
+    Key,
     ArtNetChannel,
     LongPress,
     DoubleTap,
     NoteChord,
     GamepadButtonChord,
+    KeyChord,
     NoteSequence,
     GamepadButtonSequence,
+    KeySequence,
     EncoderTurn,
     CC14,
     RPN,
@@ -163,6 +166,11 @@ pub struct Trigger {
     pub button: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buttons: Option<Vec<u8>>,
+    /// 257-1023, or a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<Number>>,
     /// 128-131.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axis: Option<Number>,
@@ -223,6 +231,8 @@ impl Trigger {
             arg: None,
             button: None,
             buttons: None,
+            key: None,
+            keys: None,
             axis: None,
             direction: None,
             dead_zone: None,

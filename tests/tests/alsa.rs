@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", not(feature = "jack")))]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
+mod keyboard;
 mod midi;
 mod pad;
 #[path = "../../host/conductor/tests/terminal/pty.rs"]
@@ -137,6 +138,157 @@ fn a_gamepad_may_come_and_go() {
 
         drop(pad);
         let took = midi::gone(&host, "pad", "input");
+        assert!(took < midi::HOT_PLUG, "closed after {took:?}");
+    }
+}
+
+/// Mappings of a macro pad whose keys come to this host alone.
+fn macros(name: &str, out: &Listener) -> String {
+    let says = |key: &str, message: &str| {
+        midi::osc(&format!("type = 'Key', key = '{key}', device = 'macros'"), &out.target(), message)
+    };
+    [
+        format!("[[bindings]]\nalias = 'macros'\nprotocol = 'keyboard'\nname = '{name}'\ngrab = true\n"),
+        says("f13..f24", "address = '/macro/{n}', args = []"),
+        says("enter", "address = '/enter', args = []"),
+        midi::osc(
+            "type = 'LongPress', key = 'space', duration_ms = 30",
+            &out.target(),
+            "address = '/space', args = []",
+        ),
+    ]
+    .concat()
+}
+
+// PRT-4: the keys of a macro pad have their effect and type nothing elsewhere, and it is always let go.
+#[test]
+fn a_macro_pad_that_is_grabbed_is_let_go() {
+    if !there_is_midi() {
+        return;
+    }
+    let (name, out) = (instrument::name("Macros"), Listener::new());
+    let mut macros_keys = keyboard::Keyboard::plug(&name);
+    let mut typist = macros_keys.typist();
+    let config = macros(&name, &out);
+    let home = Home::new(&config);
+    let host = home.run();
+    midi::open(&host, "macros", "input");
+    let ports = home.json(&["ports", "--json"]);
+    let listed = conductor_tests::conductor::port(&ports, "macros").unwrap();
+    assert_eq!(listed["protocol"], "keyboard");
+    assert_eq!(listed["metadata"]["usb"], json!({ "vendor_id": keyboard::VENDOR, "product_id": keyboard::PRODUCT }));
+
+    let effect_of = |keys: &mut keyboard::Keyboard, typist: &mut keyboard::Typist, elsewhere: &[KeyCode], why: &str| {
+        keys.tap(KeyCode::KEY_F14);
+        assert_eq!(out.line(), "/macro/1 ", "{why}");
+        assert_eq!(typist.heard(), elsewhere, "{why}");
+    };
+    effect_of(&mut macros_keys, &mut typist, &[], "it is grabbed");
+    macros_keys.key(KeyCode::KEY_SPACE, true);
+    assert_eq!(out.line(), "/space ", "gestures know keys");
+    macros_keys.key(KeyCode::KEY_SPACE, false);
+    effect_of(&mut macros_keys, &mut typist, &[], "it is grabbed all the time");
+
+    // The keys that always let go; the mapping of the last one says that they have been read.
+    for key in [KeyCode::KEY_ESC, KeyCode::KEY_BACKSPACE, KeyCode::KEY_ENTER] {
+        macros_keys.key(key, true);
+    }
+    assert_eq!(out.line(), "/enter ");
+    for key in [KeyCode::KEY_ESC, KeyCode::KEY_BACKSPACE, KeyCode::KEY_ENTER] {
+        macros_keys.key(key, false);
+    }
+    effect_of(&mut macros_keys, &mut typist, &[KeyCode::KEY_F14], "three keys let go of it");
+    effect_of(&mut macros_keys, &mut typist, &[KeyCode::KEY_F14], "for good");
+
+    // A file with a mistake: the old rules stay, and the keyboard types again until it is mended.
+    let said = |part: &str, times: usize| {
+        let count = |lines: &[String]| lines.iter().filter(|line| line.contains(part)).count();
+        host.log().find(&format!("{part} {times} times"), |lines| (count(lines) == times).then_some(()));
+    };
+    home.configure(&format!("{config}# changed\n"));
+    said("reloaded", 1);
+    effect_of(&mut macros_keys, &mut typist, &[], "a new configuration grabs it again");
+    home.configure(&format!("{config}[[global_mappings]]\ntrigger = {{ type = 'Key', key = 'f25' }}\n"));
+    said("was refused", 1);
+    effect_of(&mut macros_keys, &mut typist, &[KeyCode::KEY_F14], "a configuration with a mistake lets go of it");
+    home.configure(&config);
+    said("reloaded", 2);
+    effect_of(&mut macros_keys, &mut typist, &[], "mended, it is grabbed");
+
+    let mute = home.conductor(&["bindings", "mute", "macros"]);
+    assert_eq!(mute.code, Some(0), "{}", mute.err);
+    macros_keys.tap(KeyCode::KEY_F14);
+    // What is muted is counted, so that it is known to have come.
+    host.status_when(|status| conductor_tests::conductor::port(status, "macros").unwrap()["unheard"] == 2);
+    assert_eq!(typist.heard(), [KeyCode::KEY_F14], "muted, it is let go");
+    let unmute = home.conductor(&["bindings", "unmute", "macros"]);
+    assert_eq!(unmute.code, Some(0), "{}", unmute.err);
+    effect_of(&mut macros_keys, &mut typist, &[], "and grabbed when it is heard again");
+
+    host.kill();
+    macros_keys.tap(KeyCode::KEY_F14);
+    assert_eq!(typist.heard(), [KeyCode::KEY_F14], "a host that is killed lets go");
+}
+
+// PRT-3, PRT-4: what is typed is heard only if a binding says so.
+#[test]
+fn a_keyboard_without_a_binding_is_not_opened() {
+    if !there_is_midi() {
+        return;
+    }
+    let (name, pads) = (instrument::name("Keys"), instrument::name("Pads"));
+    let _controller = Controller::plug(&pads);
+    let keys = keyboard::Keyboard::plug(&name);
+    let home = Home::new("[advanced_settings]\nlisten_mode = 'all'\n");
+    let host = home.run();
+    let is_open = |host: &Host| {
+        let files = fs::read_dir(format!("/proc/{}/fd", host.id())).unwrap().flatten();
+        files.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file == keys.node())
+    };
+    host.status_when(|status| midi::input_of(status, &pads).is_some_and(|port| port["connected"] == true));
+    let status = host.status();
+    let listed = midi::input_of(&status, &name).unwrap();
+    assert_eq!((&listed["connected"], &listed["state"]), (&json!(false), &json!("idle")), "{listed}");
+    assert!(!is_open(&host), "what has no binding");
+
+    // While something is learned, every other port is open.
+    let learning = Process::start(&mut command(home.path(), &["learn"]));
+    learning.err.line("move a control (30 seconds) ...");
+    assert!(!is_open(&host), "learning");
+
+    home.configure(&format!("[[bindings]]\nalias = 'keys'\nprotocol = 'keyboard'\nname = '{name}'\n"));
+    midi::open(&host, "keys", "input");
+    assert!(is_open(&host), "a binding");
+}
+
+// PRT-4: the buttons and the wheel of a mouse; it may come and go.
+#[test]
+fn a_mouse_clicks_and_turns_its_wheel() {
+    if !there_is_midi() {
+        return;
+    }
+    let (name, out) = (instrument::name("Mouse"), Listener::new());
+    let says = |key: &str, message: &str| {
+        midi::osc(&format!("type = 'Key', key = '{key}', on = 'both', device = 'mouse'"), &out.target(), message)
+    };
+    let binding = format!("[[bindings]]\nalias = 'mouse'\nprotocol = 'mouse'\nname = '{name}'\n");
+    let mappings = says("mouse left", "address = '/click', args = ['{value}']")
+        + &says("wheel up..wheel down", "address = '/wheel/{n}', args = ['{value}']");
+    let home = Home::new(&(binding + &mappings));
+    let host = home.run();
+    for _ in 1..=2 {
+        let mut mouse = keyboard::Keyboard::plug_mouse(&name);
+        let took = midi::open(&host, "mouse", "input");
+        assert!(took < midi::HOT_PLUG, "open after {took:?}");
+        mouse.slide(5);
+        mouse.key(KeyCode::BTN_LEFT, true);
+        assert_eq!(out.line(), "/click i 1");
+        mouse.wheel(-1);
+        assert_eq!(out.lines(2), ["/wheel/1 i 1", "/wheel/1 i 0"]);
+        // Its press has an end, though it never came.
+        drop(mouse);
+        assert_eq!(out.line(), "/click i 0");
+        let took = midi::gone(&host, "mouse", "input");
         assert!(took < midi::HOT_PLUG, "closed after {took:?}");
     }
 }

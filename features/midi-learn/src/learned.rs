@@ -70,7 +70,7 @@ impl Which {
             kind::PITCH_BEND => Self::Wheel(channel),
             kind::SYSEX => Self::SysEx(text.split_whitespace().skip(1).take(8).collect::<Vec<_>>().join(" ")),
             kind::OSC => Self::osc(word(1)?)?,
-            kind::GAMEPAD_BUTTON => Self::Button(number),
+            kind::GAMEPAD_BUTTON | kind::KEY => Self::Button(number),
             kind::GAMEPAD_STICK => Self::Stick(number),
             kind::GAMEPAD_TRIGGER => Self::Trigger(number),
             kind::ARTNET => Self::Dmx(word(1)?.parse().ok()?, number),
@@ -146,7 +146,7 @@ impl Received {
     pub fn add(&mut self, device: &str, text: &str, event: &Event) {
         let up = match event.kind {
             kind::NOTE_OFF => Some(Which::Note(event.channel, event.number)),
-            kind::GAMEPAD_BUTTON if event.value == 0.0 => Some(Which::Button(event.number)),
+            kind::GAMEPAD_BUTTON | kind::KEY if event.value == 0.0 => Some(Which::Button(event.number)),
             _ => None,
         };
         if let Some(which) = up {
@@ -406,6 +406,10 @@ impl Moves {
                 self.osc(moved())
                     .guessed("it sends a pattern; an OscMessage for any address that this matches hears it, too")
             }
+            Which::Button(key) if *key >= presses::FIRST_KEY => {
+                (it.kind, it.key) = (TriggerKind::Key, one(*key));
+                Recognized::new("key", format!("of a computer keyboard or a mouse; {} presses", self.presses.len()))
+            }
             Which::Button(button) => {
                 (it.kind, it.button) = (TriggerKind::GamepadButton, one(*button));
                 Recognized::new("button", format!("of a gamepad; {} presses", self.presses.len()))
@@ -518,6 +522,7 @@ mod tests {
             kind::NOTE_ON => format!("note-on {number} {value} ch 9"),
             kind::NOTE_OFF => format!("note-off {number} ch 9"),
             kind::GAMEPAD_BUTTON => format!("gamepad-button {number}"),
+            kind::KEY => format!("key {number}"),
             _ => format!("cc {number} {value} ch 9"),
         };
         (text, Event { at: ms * 1_000_000, ..event(kind, number, value) })
@@ -572,6 +577,13 @@ mod tests {
         let buttons = heard(&[down(128, 0), down(129, 20), at(300, kind::GAMEPAD_BUTTON, 129, 0.0)]);
         let trigger = r#"trigger = { buttons = [128,129], device = "pads", type = "GamepadButtonChord" }"#;
         assert_eq!(gestures(&buttons[0]), [("chord", trigger)]);
+
+        let down = |number, ms| at(ms, kind::KEY, number, 1.0);
+        let keys = heard(&[down(439, 0), down(440, 20), at(700, kind::KEY, 440, 0.0)]);
+        let chord = r#"trigger = { device = "pads", keys = [439,440], type = "KeyChord" }"#;
+        let long = r#"trigger = { device = "pads", duration_ms = 500, key = 440, type = "LongPress" }"#;
+        assert_eq!(gestures(&keys[0]), [("long-press", long), ("chord", chord)]);
+        assert_eq!(keys[0].toml, r#"trigger = { device = "pads", key = 440, type = "Key" }"#);
     }
 
     // LRN-1

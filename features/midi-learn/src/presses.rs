@@ -31,9 +31,12 @@ pub struct Gesture {
 pub enum Key {
     /// A channel and a note.
     Note(u8, u16),
-    /// A gamepad's button.
+    /// A gamepad's button, or from [`FIRST_KEY`] on a computer keyboard's key.
     Button(u16),
 }
+
+/// The lowest number of a computer keyboard's key.
+pub const FIRST_KEY: u16 = 257;
 
 /// A press.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +59,7 @@ fn trigger(kind: TriggerKind, device: &str, key: Key) -> Trigger {
     let mut it = Trigger { device: Some(device.to_owned()), ..Trigger::new(kind) };
     match key {
         Key::Note(channel, note) => (it.note, it.channel) = (one(note), Some(channel)),
+        Key::Button(key) if key >= FIRST_KEY => it.key = one(key),
         Key::Button(button) => it.button = one(button),
     }
     it
@@ -171,6 +175,10 @@ pub fn chord(device: &str, pressed: &[(Key, Press)]) -> Option<(Key, Gesture)> {
             Key::Note(channel, note) => {
                 it.channel = Some(channel);
                 it.notes.get_or_insert_default().push(number(note));
+            }
+            Key::Button(key) if key >= FIRST_KEY => {
+                it.kind = TriggerKind::KeyChord;
+                it.keys.get_or_insert_default().push(Number::Whole(i64::from(key)));
             }
             Key::Button(button) => {
                 it.kind = TriggerKind::GamepadButtonChord;

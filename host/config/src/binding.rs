@@ -107,6 +107,40 @@ pub enum Connection {
         dead_zone: f32,
     },
 
+    /// A computer keyboard or a macro pad; on Linux. It is opened for this binding alone: `listen_mode = "all"` and
+    /// learning open none that no binding asks for.
+    Keyboard {
+        /// What tells the keyboard; any one of these is enough. Default: none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        matchers: Vec<Matcher>,
+
+        /// A short form, as in MIDI bindings. Default: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(length(min = 1))]
+        name: Option<String>,
+
+        /// Whether its keys come here alone, and type nothing elsewhere. Escape, Backspace and Enter held together let
+        /// go of it; so do muting it, a configuration with mistakes, and the end of Conductor. Default: false.
+        #[serde(default)]
+        grab: bool,
+    },
+
+    /// A mouse, of which buttons and wheel count; on Linux. It is opened for this binding alone, as a keyboard is.
+    Mouse {
+        /// What tells the mouse; any one of these is enough. Default: none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        matchers: Vec<Matcher>,
+
+        /// A short form, as in MIDI bindings. Default: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(length(min = 1))]
+        name: Option<String>,
+
+        /// Whether it is for Conductor alone, and moves no pointer. It is let go as a keyboard is. Default: false.
+        #[serde(default)]
+        grab: bool,
+    },
+
     /// An OSC endpoint.
     Osc {
         /// Where OSC packets are received. Default: nowhere.
@@ -139,6 +173,8 @@ impl<'de> Deserialize<'de> for Connection {
         enum Protocol {
             Midi,
             Hid,
+            Keyboard,
+            Mouse,
             Osc,
             ArtNet,
         }
@@ -157,6 +193,8 @@ impl<'de> Deserialize<'de> for Connection {
             max_bytes_per_sec: Option<u32>,
             after_sysex_ms: Option<u16>,
             dead_zone: Option<f32>,
+            #[serde(default)]
+            grab: bool,
         }
 
         /// The input and the output of any protocol: its fields say which.
@@ -220,6 +258,8 @@ impl<'de> Deserialize<'de> for Connection {
                 let dead_zone = fields.dead_zone.unwrap_or_else(usual_dead_zone);
                 Self::Hid { matchers, name, input: input.map(AnyEnd::side), dead_zone }
             }
+            Protocol::Keyboard => Self::Keyboard { matchers, name, grab: fields.grab },
+            Protocol::Mouse => Self::Mouse { matchers, name, grab: fields.grab },
             Protocol::Osc => Self::Osc {
                 input: input.map(AnyEnd::osc).transpose()?,
                 output: output.map(AnyEnd::destination).transpose()?,

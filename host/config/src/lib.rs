@@ -60,9 +60,9 @@ pub use condition::{Condition, Day};
 pub use conductor_keyboard::{Key, NamedKey};
 pub use conductor_quantity::{
     BUTTON, Bounds, Button, ButtonRange, CHANNEL, CONTROLLER, Channel, ChannelExpr, CoarseRange, Controller,
-    ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NOTE, Note,
-    NoteExpr, NoteRange, NumberExpr, NumberRange, PLAIN, STICK, Single, Span, StickRange, TRIGGER, TriggerRange,
-    WIDE_MAX, WideBounds,
+    ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, KEY, KeyNumber, KeyRange,
+    Malformed, NOTE, Note, NoteExpr, NoteRange, NumberExpr, NumberRange, PLAIN, STICK, Single, Span, StickRange,
+    TRIGGER, TriggerRange, WIDE_MAX, WideBounds,
 };
 pub use conductor_stdx::nearest::nearest;
 pub use conductor_text_formats::{HexBytes, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay};

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::TransportChange;
 use conductor_quantity::{
-    Button, ButtonRange, Channel, CoarseRange, ControllerRange, DataBounds, DmxBounds, DmxRange, Note, NoteRange,
-    NumberRange, StickRange, TriggerRange, WideBounds,
+    Button, ButtonRange, Channel, CoarseRange, ControllerRange, DataBounds, DmxBounds, DmxRange, KeyNumber, KeyRange,
+    Note, NoteRange, NumberRange, StickRange, TriggerRange, WideBounds,
 };
 use conductor_text_formats::{HexBytes, SysExPrefix};
 
@@ -226,6 +226,18 @@ pub enum TriggerEvent {
         on: Option<Readings>,
     },
 
+    /// A key of a computer keyboard or macro pad is pressed, or a button of a mouse; on Linux. A key that is held does
+    /// not repeat.
+    Key {
+        /// The key or keys, by their place on a US keyboard: `"f13"`, `"a"`, `"left ctrl"`, `"keypad 1"`, `"volume up"`,
+        /// `"mouse left"`; the steps of a wheel are `"wheel up"`, `"wheel down"`, `"wheel left"` and `"wheel right"`. Or
+        /// 257 to 1023, which is 256 more than Linux's code for the key.
+        key: KeyRange,
+        /// Which edge of the press counts. Default: `press`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<Edge>,
+    },
+
     /// A channel of an Art-Net universe changes.
     ArtNetChannel {
         /// The 15-bit port address, 0 to 32767. Default: 0.
@@ -280,12 +292,15 @@ pub enum TriggerEvent {
 
     /// A key stays down.
     LongPress {
-        /// The note or notes, 0 to 127. Either this or `button`.
+        /// The note or notes, 0 to 127. This, `button` or `key`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<NoteRange>,
-        /// The gamepad's button or buttons, 128 to 144. Either this or `note`.
+        /// The gamepad's button or buttons, 128 to 144. This, `note` or `key`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         button: Option<ButtonRange>,
+        /// The keyboard's key or keys, 257 to 1023 or by name. This, `note` or `button`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<KeyRange>,
         /// The velocities that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         velocity_range: DataBounds,
@@ -300,12 +315,15 @@ pub enum TriggerEvent {
 
     /// A key is pressed twice, or more often.
     DoubleTap {
-        /// The note or notes, 0 to 127. Either this or `button`.
+        /// The note or notes, 0 to 127. This, `button` or `key`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<NoteRange>,
-        /// The gamepad's button or buttons, 128 to 144. Either this or `note`.
+        /// The gamepad's button or buttons, 128 to 144. This, `note` or `key`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         button: Option<ButtonRange>,
+        /// The keyboard's key or keys, 257 to 1023 or by name. This, `note` or `button`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<KeyRange>,
         /// The velocities that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         velocity_range: DataBounds,
@@ -348,6 +366,17 @@ pub enum TriggerEvent {
         timeout_ms: u32,
     },
 
+    /// Several keys of a keyboard are pressed together, and none comes up before the last is down.
+    KeyChord {
+        /// The keys, two to ten, each 257 to 1023 or by name: `["left ctrl", "a"]`.
+        #[schemars(length(min = 2, max = 10))]
+        keys: Vec<KeyNumber>,
+        /// The last goes down sooner than this after the first, 1 to 3600000 milliseconds. Default: 50.
+        #[serde(default = "chord_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        timeout_ms: u32,
+    },
+
     /// Several notes are played one after the other, and no other note or button of the device between them. Of two
     /// sequences that begin alike, the shorter one waits for the longer one if it has `defer`.
     NoteSequence {
@@ -368,6 +397,17 @@ pub enum TriggerEvent {
         /// The buttons in their order, two to ten, each 128 to 144. One may come several times.
         #[schemars(length(min = 2, max = 10))]
         buttons: Vec<Button>,
+        /// Each goes down sooner than this after the one before, 1 to 3600000 milliseconds. Default: 1000.
+        #[serde(default = "sequence_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        timeout_ms: u32,
+    },
+
+    /// Several keys of a keyboard are pressed one after the other, and no other between them.
+    KeySequence {
+        /// The keys in their order, two to ten, each 257 to 1023 or by name. One may come several times.
+        #[schemars(length(min = 2, max = 10))]
+        keys: Vec<KeyNumber>,
         /// Each goes down sooner than this after the one before, 1 to 3600000 milliseconds. Default: 1000.
         #[serde(default = "sequence_ms")]
         #[schemars(range(min = 1, max = 3_600_000))]

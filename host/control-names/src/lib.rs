@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_device_profile::{Library, Message, Profile, UsbId};
-use conductor_engine::{Event, GamepadEvent, MidiMessage};
+use conductor_engine::{Event, HidEvent, MidiMessage};
 use conductor_ports::status::PortsStatus;
 use conductor_ports::{BindingSpec, Direction, Matcher};
 use parking_lot::Mutex;
@@ -150,9 +150,10 @@ fn message(event: &Event) -> Option<Message> {
             _ => return None,
         },
         Event::Osc(osc) => Message::Osc { address: osc.address().to_string() },
-        Event::Gamepad(GamepadEvent::Button { button, .. }) => Message::Button { button: *button },
-        Event::Gamepad(GamepadEvent::Stick { stick, .. }) => Message::Stick { axis: *stick },
-        Event::Gamepad(GamepadEvent::Trigger { trigger, .. }) => Message::Trigger { trigger: *trigger },
+        // Profiles have no keys of keyboards, which no byte can number.
+        Event::Hid(HidEvent::Button { button, .. }) => Message::Button { button: u8::try_from(*button).ok()? },
+        Event::Hid(HidEvent::Stick { stick, .. }) => Message::Stick { axis: u8::try_from(*stick).ok()? },
+        Event::Hid(HidEvent::Trigger { trigger, .. }) => Message::Trigger { trigger: u8::try_from(*trigger).ok()? },
         Event::ArtNet(_) | Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => return None,
     })
 }

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{
-    Answers, DeviceEvent, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, OscPattern, Rule, RuleId,
+    Answers, DeviceEvent, DeviceId, Event, Firing, HidEvent, MidiMessage, ModeIx, Nanos, OscPattern, Rule, RuleId,
     RuleSet, Trigger,
 };
 
@@ -381,10 +381,7 @@ fn osc_pattern(trigger: &Trigger) -> Option<&Arc<OscPattern>> {
 }
 
 fn lets_go(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Midi(MidiMessage::NoteOff { .. }) | Event::Gamepad(GamepadEvent::Button { pressed: false, .. })
-    )
+    matches!(event, Event::Midi(MidiMessage::NoteOff { .. }) | Event::Hid(HidEvent::Button { pressed: false, .. }))
 }
 
 /// Waits for a thread's end until a deadline. False when it has not ended by then; it is left to itself.

@@ -339,7 +339,7 @@ mod tests {
         }
 
         /// Note-ons and note-offs of a note do this in the mode `Play`.
-        fn rule(&mut self, note: u8, action: Action) {
+        fn rule(&mut self, note: u16, action: Action) {
             let (notes, velocity) = (NumberRange::one(note), ValueRange::SEVEN_BIT);
             let trigger = Trigger::Note { notes, velocity, edge: conductor_engine::Edge::Both, channel: None };
             self.rules.push(RuleSpec { scope: Scope::Mode("Play".into()), ..RuleSpec::new(trigger, action) });

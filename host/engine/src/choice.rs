@@ -6,7 +6,7 @@
 
 use crate::condition::{Condition, EvalContext};
 use crate::device::DeviceId;
-use crate::event::{Event, GamepadEvent};
+use crate::event::{Event, HidEvent};
 use crate::hash::key_of;
 use crate::midi::MidiMessage;
 use crate::rule::{Rule, RuleId};
@@ -82,7 +82,7 @@ enum Control {
         channel: u8,
         note: u8,
     },
-    Button(u8),
+    Button(u16),
     /// A continuous control: a hash of what identifies it on its device.
     Moving(u64),
 }
@@ -152,7 +152,7 @@ const SUSTAIN: u8 = 64;
 /// The control that an event presses (`true`) or releases, if the rule matches both.
 fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bool)> {
     let matches_both = match trigger {
-        Trigger::Note { edge, .. } | Trigger::GamepadButton { edge, .. } => *edge == Edge::Both,
+        Trigger::Note { edge, .. } | Trigger::Button { edge, .. } => *edge == Edge::Both,
         trigger => !trigger.is_gesture(),
     };
     if !matches_both {
@@ -163,7 +163,7 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
         Event::Midi(MidiMessage::NoteOff { channel, note, .. }) => {
             return Some((Control::Note { channel, note }, false));
         }
-        Event::Gamepad(GamepadEvent::Button { button, pressed }) => return Some((Control::Button(button), pressed)),
+        Event::Hid(HidEvent::Button { button, pressed }) => return Some((Control::Button(button), pressed)),
         // A pedal is forwarded to where it must be let up again.
         Event::Midi(MidiMessage::ControlChange { channel, controller, .. }) if holds || controller == SUSTAIN => {
             (u64::from(channel), u64::from(controller))
@@ -171,7 +171,7 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
         _ if !holds => return None,
         Event::Osc(ref message) => (0, key_of(message.address().as_bytes())),
         Event::ArtNet(ref change) => (u64::from(change.universe), u64::from(change.channel)),
-        Event::Midi(_) | Event::Gamepad(_) => (event.channel().map_or(16, u64::from), u64::from(event.number())),
+        Event::Midi(_) | Event::Hid(_) => (event.channel().map_or(16, u64::from), u64::from(event.number())),
         Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => return None,
     };
     let mut key = [0; 17];

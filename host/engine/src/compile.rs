@@ -11,7 +11,7 @@ use crate::Nanos;
 use crate::choice::Choices;
 use crate::condition::Condition;
 use crate::device::DeviceId;
-use crate::event::{ArtNetChange, GamepadEvent};
+use crate::event::{ArtNetChange, HidEvent};
 use crate::gesture::ChordEvent;
 use crate::hash::StableState;
 use crate::rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
@@ -83,23 +83,23 @@ pub enum CompileErrorKind {
         /// "notes", "controllers" or "programs".
         what: &'static str,
         /// The first number.
-        first: u8,
+        first: u16,
         /// The last number.
-        last: u8,
+        last: u16,
     },
-    /// A range of a gamepad's numbers that is empty or goes beyond what there is.
+    /// A range of a gamepad's numbers, or of keys, that is empty or goes beyond what there is.
     #[error("{what} {first} to {last} is not a range; write two numbers from {lowest} to {highest}, the lower first")]
-    Gamepad {
-        /// "buttons", "sticks" or "triggers".
+    Hid {
+        /// "buttons", "keys", "sticks" or "triggers".
         what: &'static str,
         /// The first number.
-        first: u8,
+        first: u16,
         /// The last number.
-        last: u8,
+        last: u16,
         /// The lowest number there is.
-        lowest: u8,
+        lowest: u16,
         /// The highest number there is.
-        highest: u8,
+        highest: u16,
     },
     /// A range of DMX channels that is empty or goes beyond what there is.
     #[error("channels {first} to {last} is not a range; write two numbers from 1 to {most}, the lower first", most = ArtNetChange::LAST_CHANNEL)]
@@ -124,13 +124,13 @@ pub enum CompileErrorKind {
     #[error("{keys:?} is no chord; write two to {most} different keys", most = ChordEvent::MAX_KEYS)]
     Chord {
         /// The keys.
-        keys: Vec<u8>,
+        keys: Vec<u16>,
     },
     /// Keys that make no sequence.
     #[error("{keys:?} is no sequence; write two to {most} keys", most = ChordEvent::MAX_KEYS)]
     Sequence {
         /// The keys.
-        keys: Vec<u8>,
+        keys: Vec<u16>,
     },
     /// Taps that can't be counted.
     #[error("a key can't be tapped {0} times; write a number from 2 to {most}", most = ChordEvent::MAX_KEYS)]
@@ -139,9 +139,9 @@ pub enum CompileErrorKind {
     #[error("controllers {first} to {last} have no fine part; write numbers from 0 to 31, the lower first")]
     Coarse {
         /// The first controller.
-        first: u8,
+        first: u16,
         /// The last controller.
-        last: u8,
+        last: u16,
     },
     /// A parameter above 16 383.
     #[error("parameter {0} does not exist; parameters are 0 to 16383")]
@@ -354,13 +354,13 @@ fn check_rule<A>(
             check_arg(*arg, wrong);
         }
         Trigger::OscPattern { pattern: _, arg } => check_arg(*arg, wrong),
-        Trigger::GamepadButton { buttons, edge: _ } => check_gamepad("buttons", *buttons, GamepadEvent::BUTTONS, wrong),
+        Trigger::Button { buttons, edge: _ } => check_buttons(*buttons, wrong),
         Trigger::GamepadStick { sticks, push: _, dead_zone, readings: _ } => {
-            check_gamepad("sticks", *sticks, GamepadEvent::STICKS, wrong);
+            check_hid("sticks", *sticks, HidEvent::STICKS, wrong);
             check_part("dead zone", *dead_zone, wrong);
         }
         Trigger::GamepadTrigger { triggers, threshold, readings: _ } => {
-            check_gamepad("triggers", *triggers, GamepadEvent::TRIGGERS, wrong);
+            check_hid("triggers", *triggers, HidEvent::TRIGGERS, wrong);
             check_part("threshold", *threshold, wrong);
         }
         Trigger::ArtNet { universe, channels: DmxRange { first, last }, value } => {
@@ -471,7 +471,7 @@ fn check_condition(
             check_device(device.as_ref().map(DeviceId::as_str), wrong);
         }
         Condition::CcValueInRange { controller, value, channel, device } => {
-            check_numbers("controllers", NumberRange::one(*controller), wrong);
+            check_numbers("controllers", NumberRange::one((*controller).into()), wrong);
             check_values("value", *value, 127, wrong);
             check_channel(*channel, wrong);
             check_device(device.as_ref().map(DeviceId::as_str), wrong);
@@ -480,13 +480,15 @@ fn check_condition(
     });
 }
 
-/// Keys are notes, or buttons, and never both.
+/// Keys are notes, buttons or a keyboard's, and never of two kinds.
 fn check_keys(keys: NumberRange, wrong: &mut impl FnMut(CompileErrorKind)) {
-    if keys.first > 127 {
-        check_gamepad("buttons", keys, GamepadEvent::BUTTONS, wrong);
-    } else {
-        check_numbers("notes", keys, wrong);
-    }
+    if keys.first > 127 { check_buttons(keys, wrong) } else { check_numbers("notes", keys, wrong) }
+}
+
+fn check_buttons(buttons: NumberRange, wrong: &mut impl FnMut(CompileErrorKind)) {
+    let is_key = buttons.first >= *HidEvent::KEYS.start();
+    let (what, there) = if is_key { ("keys", HidEvent::KEYS) } else { ("buttons", HidEvent::BUTTONS) };
+    check_hid(what, buttons, there, wrong);
 }
 
 fn check_time(time: Nanos, wrong: &mut impl FnMut(CompileErrorKind)) {
@@ -501,15 +503,15 @@ fn check_device(device: Option<&str>, wrong: &mut impl FnMut(CompileErrorKind)) 
     }
 }
 
-fn check_gamepad(
+fn check_hid(
     what: &'static str,
     NumberRange { first, last }: NumberRange,
-    there: RangeInclusive<u8>,
+    there: RangeInclusive<u16>,
     wrong: &mut impl FnMut(CompileErrorKind),
 ) {
     if first > last || !there.contains(&first) || !there.contains(&last) {
         let (lowest, highest) = there.into_inner();
-        wrong(CompileErrorKind::Gamepad { what, first, last, lowest, highest });
+        wrong(CompileErrorKind::Hid { what, first, last, lowest, highest });
     }
 }
 

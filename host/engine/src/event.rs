@@ -23,8 +23,8 @@ pub enum Event {
     Midi(MidiMessage),
     /// An OSC message.
     Osc(Arc<OscMessage>),
-    /// Something on a gamepad moved.
-    Gamepad(GamepadEvent),
+    /// Something on a gamepad, a keyboard or a mouse moved.
+    Hid(HidEvent),
     /// One channel of an Art-Net universe changed.
     ArtNet(ArtNetChange),
     /// A variable changed.
@@ -35,45 +35,49 @@ pub enum Event {
     Gesture(GestureEvent),
 }
 
-/// Something on a gamepad moved. Values are finite; the maker of the event ensures that.
+/// Something on a gamepad, a keyboard or a mouse moved. Values are finite; the maker of the event ensures that.
 ///
-/// The numbers begin at 128, where MIDI's end, so that a number alone says which of the two is meant.
+/// The numbers begin at 128, where MIDI's end, so that a number alone says which of them is meant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum GamepadEvent {
+pub enum HidEvent {
     /// A button went down or came up.
     Button {
         /// Which, 128 to 144: south, east, west, north, d-pad up, down, left, right, left and right
-        /// bumper, left and right stick, start, select, mode, left and right trigger (as buttons).
-        button: u8,
+        /// bumper, left and right stick, start, select, mode, left and right trigger (as buttons). A key of a
+        /// keyboard or a button of a mouse, 257 to 1023: 256 more than Linux's code for it (`input-event-codes.h`);
+        /// the last four are a step of the wheel up, down, left and right.
+        button: u16,
         /// Whether it is down now.
         pressed: bool,
     },
     /// A stick moved along one of its two axes.
     Stick {
         /// Which axis: 128 left X, 129 left Y, 130 right X, 131 right Y.
-        stick: u8,
+        stick: u16,
         /// Where it is: -1 is all the way left or down, 1 all the way right or up.
         value: f32,
     },
     /// An analog trigger moved.
     Trigger {
         /// Which: 132 left, 133 right.
-        trigger: u8,
+        trigger: u16,
         /// How far it is pulled: 0 is not at all, 1 all the way.
         value: f32,
     },
 }
 
-impl GamepadEvent {
+impl HidEvent {
     /// The buttons' numbers.
-    pub const BUTTONS: RangeInclusive<u8> = 128..=144;
+    pub const BUTTONS: RangeInclusive<u16> = 128..=144;
+    /// The numbers of keys, and of a mouse's buttons.
+    pub const KEYS: RangeInclusive<u16> = 257..=1023;
     /// The sticks' axes' numbers.
-    pub const STICKS: RangeInclusive<u8> = 128..=131;
+    pub const STICKS: RangeInclusive<u16> = 128..=131;
     /// The analog triggers' numbers.
-    pub const TRIGGERS: RangeInclusive<u8> = 132..=133;
+    pub const TRIGGERS: RangeInclusive<u16> = 132..=133;
 
-    /// The number of the button, axis or trigger.
-    pub fn number(self) -> u8 {
+    /// The number of the button, key, axis or trigger.
+    pub fn number(self) -> u16 {
         match self {
             Self::Button { button: number, .. }
             | Self::Stick { stick: number, .. }
@@ -168,11 +172,11 @@ pub enum EventKind {
     Reset = 18,
     /// [`Event::Osc`]
     Osc = 32,
-    /// [`GamepadEvent::Button`]
+    /// [`HidEvent::Button`]
     GamepadButton = 33,
-    /// [`GamepadEvent::Stick`]
+    /// [`HidEvent::Stick`]
     GamepadStick = 34,
-    /// [`GamepadEvent::Trigger`]
+    /// [`HidEvent::Trigger`]
     GamepadTrigger = 35,
     /// [`Event::ArtNet`]
     ArtNet = 36,
@@ -182,6 +186,8 @@ pub enum EventKind {
     Beat = 38,
     /// [`MusicalEvent::Transport`]
     Transport = 39,
+    /// [`HidEvent::Button`] that is one of [`HidEvent::KEYS`]
+    Key = 40,
     /// [`GestureEvent::LongPress`]
     LongPress = 48,
     /// [`GestureEvent::DoubleTap`]
@@ -200,7 +206,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind, in the order of the numbers.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::NoteOff,
         Self::NoteOn,
         Self::PolyAftertouch,
@@ -227,6 +233,7 @@ impl EventKind {
         Self::Variable,
         Self::Beat,
         Self::Transport,
+        Self::Key,
         Self::LongPress,
         Self::DoubleTap,
         Self::Chord,
@@ -270,6 +277,7 @@ impl EventKind {
             Self::Variable => "variable",
             Self::Beat => "beat",
             Self::Transport => "transport",
+            Self::Key => "key",
             Self::LongPress => "long-press",
             Self::DoubleTap => "double-tap",
             Self::Chord => "chord",
@@ -306,9 +314,10 @@ impl Event {
                 MidiMessage::Reset => EventKind::Reset,
             },
             Self::Osc(_) => EventKind::Osc,
-            Self::Gamepad(GamepadEvent::Button { .. }) => EventKind::GamepadButton,
-            Self::Gamepad(GamepadEvent::Stick { .. }) => EventKind::GamepadStick,
-            Self::Gamepad(GamepadEvent::Trigger { .. }) => EventKind::GamepadTrigger,
+            Self::Hid(HidEvent::Button { button, .. }) if HidEvent::KEYS.contains(button) => EventKind::Key,
+            Self::Hid(HidEvent::Button { .. }) => EventKind::GamepadButton,
+            Self::Hid(HidEvent::Stick { .. }) => EventKind::GamepadStick,
+            Self::Hid(HidEvent::Trigger { .. }) => EventKind::GamepadTrigger,
             Self::ArtNet(_) => EventKind::ArtNet,
             Self::Variable(_) => EventKind::Variable,
             Self::Musical(MusicalEvent::Beat { .. }) => EventKind::Beat,
@@ -335,7 +344,7 @@ impl Event {
     }
 
     /// Which key, knob or program: note, controller or program number, 0 to 127; a gamepad's button, axis
-    /// or trigger, 128 to 144; a DMX channel, 1 to 512; a variable's; the beat in its bar, from 1; of a gesture see
+    /// or trigger, 128 to 144; a key, 257 to 1023; a DMX channel, 1 to 512; a variable's; the beat in its bar, from 1; of a gesture see
     /// [`GestureEvent::number`]. 0 for everything else.
     pub fn number(&self) -> u16 {
         match *self {
@@ -346,7 +355,7 @@ impl Event {
             ) => note.into(),
             Self::Midi(MidiMessage::ControlChange { controller, .. }) => controller.into(),
             Self::Midi(MidiMessage::ProgramChange { program, .. }) => program.into(),
-            Self::Gamepad(moved) => moved.number().into(),
+            Self::Hid(moved) => moved.number(),
             Self::ArtNet(change) => change.channel,
             Self::Variable(change) => change.variable,
             Self::Musical(event) => event.beat().into(),
@@ -357,13 +366,13 @@ impl Event {
 
     /// How much, as sent: velocity, pressure and controller value 0 to 127, pitch bend and song
     /// position 0 to 16 383, program, song and time code byte 0 to 127. For OSC the first argument that
-    /// is a number or a boolean. A gamepad's button 0 or 1, stick -1 to 1, trigger 0 to 1; a DMX channel
+    /// is a number or a boolean. A button or a key 0 or 1, stick -1 to 1, trigger 0 to 1; a DMX channel
     /// 0 to 255; of a beat the bar, from 1; of a gesture see [`GestureEvent::value`]. 0 for everything that has none.
     pub fn value(&self) -> f64 {
         match self {
             Self::Midi(message) => midi_value(message).0.into(),
             Self::Osc(message) => osc_value(message),
-            Self::Gamepad(moved) => moved.value().into(),
+            Self::Hid(moved) => moved.value().into(),
             Self::ArtNet(change) => change.value.into(),
             Self::Variable(change) => change.value,
             Self::Musical(event) => event.bar().into(),
@@ -385,8 +394,8 @@ impl Event {
                 let value = osc_value(message);
                 if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) as f32 }
             }
-            Self::Gamepad(GamepadEvent::Stick { value, .. }) => ((value + 1.0) / 2.0).clamp(0.0, 1.0),
-            Self::Gamepad(moved) => moved.value().clamp(0.0, 1.0),
+            Self::Hid(HidEvent::Stick { value, .. }) => ((value + 1.0) / 2.0).clamp(0.0, 1.0),
+            Self::Hid(moved) => moved.value().clamp(0.0, 1.0),
             Self::ArtNet(change) => f32::from(change.value) / 255.0,
             Self::Variable(change) => change.unit,
             Self::Musical(event) => event.way(),
@@ -398,7 +407,7 @@ impl Event {
     /// pushed half of its way or farther, to whichever side. At rest nothing is.
     pub fn is_pressed(&self) -> bool {
         match self {
-            Self::Gamepad(GamepadEvent::Stick { value, .. }) => value.abs() >= 0.5,
+            Self::Hid(HidEvent::Stick { value, .. }) => value.abs() >= 0.5,
             moved => moved.unit() >= 0.5,
         }
     }
@@ -420,7 +429,7 @@ impl Event {
             Self::Osc(message) => {
                 matches!(message.args().first(), Some(OscArg::Float(_) | OscArg::Double(_)))
             }
-            Self::Gamepad(moved) => !matches!(moved, GamepadEvent::Button { .. }),
+            Self::Hid(moved) => !matches!(moved, HidEvent::Button { .. }),
             Self::ArtNet(_) => true,
             // Each was asked for, and one that comes back is no change.
             Self::Variable(_) | Self::Musical(_) => false,
@@ -443,9 +452,9 @@ impl From<OscMessage> for Event {
     }
 }
 
-impl From<GamepadEvent> for Event {
-    fn from(moved: GamepadEvent) -> Self {
-        Self::Gamepad(moved)
+impl From<HidEvent> for Event {
+    fn from(moved: HidEvent) -> Self {
+        Self::Hid(moved)
     }
 }
 
@@ -520,12 +529,20 @@ pub(crate) mod tests {
 
     #[test]
     fn a_gamepad_speaks_of_ways_from_end_to_end() {
-        let stick = Event::from(GamepadEvent::Stick { stick: 129, value: -0.5 });
+        let stick = Event::from(HidEvent::Stick { stick: 129, value: -0.5 });
         assert_eq!((stick.number(), stick.value(), stick.unit()), (129, -0.5, 0.25));
-        let button = Event::from(GamepadEvent::Button { button: 144, pressed: true });
+        let button = Event::from(HidEvent::Button { button: 144, pressed: true });
         assert_eq!((button.number(), button.value(), button.unit()), (144, 1.0, 1.0));
         assert!(stick.is_continuous() && !button.is_continuous());
         assert_eq!((stick.kind(), stick.channel()), (EventKind::GamepadStick, None));
+    }
+
+    #[test]
+    fn a_key_is_a_button_with_a_number_of_its_own() {
+        let key = Event::from(HidEvent::Button { button: 439, pressed: true });
+        assert_eq!((key.kind(), key.number(), key.value()), (EventKind::Key, 439, 1.0));
+        assert_eq!(key.to_string(), "key 439 down");
+        assert!(!key.is_continuous());
     }
 
     #[test]
@@ -537,6 +554,6 @@ pub(crate) mod tests {
     #[test]
     fn kinds_keep_their_numbers() {
         let numbers: Vec<_> = EventKind::ALL.iter().map(|&kind| kind as u8).collect();
-        assert_eq!(numbers, (1..=18).chain(32..=39).chain(48..=54).collect::<Vec<_>>());
+        assert_eq!(numbers, (1..=18).chain(32..=40).chain(48..=54).collect::<Vec<_>>());
     }
 }

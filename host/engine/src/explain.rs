@@ -174,7 +174,7 @@ fn compare(trigger: &Trigger, event: &Event) -> Option<Option<Verdict>> {
 fn stand_ins(trigger: &Trigger) -> Vec<Trigger> {
     let press = |keys: NumberRange, velocity, channel| match keys.first {
         0..=127 => Trigger::Note { notes: keys, velocity, edge: Edge::Press, channel },
-        _ => Trigger::GamepadButton { buttons: keys, edge: Edge::Press },
+        _ => Trigger::Button { buttons: keys, edge: Edge::Press },
     };
     let control = |controllers, channel| Trigger::ControlChange { controllers, value: ValueRange::SEVEN_BIT, channel };
     match *trigger {
@@ -191,7 +191,7 @@ fn stand_ins(trigger: &Trigger) -> Vec<Trigger> {
         ],
         Trigger::Parameter { channel, .. } => {
             let data = crate::input_state::parameter::DATA;
-            data.iter().map(|&controller| control(NumberRange::one(controller), channel)).collect()
+            data.iter().map(|&controller| control(NumberRange::one(controller.into()), channel)).collect()
         }
         Trigger::GamepadStick { sticks, push, dead_zone, .. } => {
             vec![Trigger::GamepadStick { sticks, push, dead_zone, readings: crate::trigger::Readings::Each }]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::device::DeviceId;
-use crate::event::{Event, GamepadEvent};
+use crate::event::{Event, HidEvent};
 use crate::hash::KeyState;
 use crate::midi::MidiMessage;
 use crate::trigger::{NumberRange, ValueRange};
@@ -71,9 +71,9 @@ impl InputState {
     pub fn take(&mut self, device: &DeviceId, event: &Event) -> Option<f32> {
         let message = match event {
             Event::Midi(message) => message,
-            Event::Gamepad(GamepadEvent::Stick { stick: number, value })
-            | Event::Gamepad(GamepadEvent::Trigger { trigger: number, value }) => {
-                let way = usize::from(number.wrapping_sub(*GamepadEvent::STICKS.start()));
+            Event::Hid(HidEvent::Stick { stick: number, value })
+            | Event::Hid(HidEvent::Trigger { trigger: number, value }) => {
+                let way = usize::from(number.wrapping_sub(*HidEvent::STICKS.start()));
                 let slot = self.device(device)?.ways.get_mut(way)?;
                 return Some(std::mem::replace(slot, *value));
             }
@@ -277,10 +277,10 @@ mod tests {
     fn a_stick_begins_in_the_middle() {
         let pad = DeviceId::new("pad");
         let mut held = InputState::new();
-        let stick = |value| Event::from(GamepadEvent::Stick { stick: 131, value });
+        let stick = |value| Event::from(HidEvent::Stick { stick: 131, value });
         assert_eq!(held.take(&pad, &stick(0.5)), Some(0.0));
         assert_eq!(held.take(&pad, &stick(1.0)), Some(0.5));
-        assert_eq!(held.take(&pad, &GamepadEvent::Trigger { trigger: 133, value: 1.0 }.into()), Some(0.0));
+        assert_eq!(held.take(&pad, &HidEvent::Trigger { trigger: 133, value: 1.0 }.into()), Some(0.0));
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub use conductor_message_pattern::{
 pub use conductor_musical_time::{Change as ClockChange, MusicalTime};
 pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
-pub use event::{ArtNetChange, Event, EventKind, GamepadEvent, VariableChange};
+pub use event::{ArtNetChange, Event, EventKind, HidEvent, VariableChange};
 pub use explain::{Explanation, Verdict};
 pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
 pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use conductor_message_pattern::OscPattern;
 
 use crate::Nanos;
-use crate::event::{ArtNetChange, Event, GamepadEvent};
+use crate::event::{ArtNetChange, Event, HidEvent};
 use crate::gesture::Encoding;
 use crate::midi::MidiMessage;
 use crate::musical::{Counted, Transport};
@@ -18,13 +18,13 @@ use crate::osc::{OscArg, OscMessage};
 use conductor_message_pattern::SysExPattern;
 
 /// Numbers from `first` to `last`, both included: notes, controllers and programs 0 to 127, what a gamepad
-/// has 128 to 144.
+/// has 128 to 144, keys 257 to 1023.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberRange {
     /// The lowest number.
-    pub first: u8,
+    pub first: u16,
     /// The highest number.
-    pub last: u8,
+    pub last: u16,
 }
 
 impl NumberRange {
@@ -32,18 +32,18 @@ impl NumberRange {
     pub const ALL: Self = Self { first: 0, last: 127 };
 
     /// One number.
-    pub const fn one(number: u8) -> Self {
+    pub const fn one(number: u16) -> Self {
         Self { first: number, last: number }
     }
 
     /// Whether the number is in the range.
-    pub const fn contains(self, number: u8) -> bool {
+    pub const fn contains(self, number: u16) -> bool {
         self.first <= number && number <= self.last
     }
 
     /// How far into the range the number is, from 0; `None` if it is outside.
-    pub const fn position(self, number: u8) -> Option<u16> {
-        if self.contains(number) { Some((number - self.first) as u16) } else { None }
+    pub const fn position(self, number: u16) -> Option<u16> {
+        if self.contains(number) { Some(number - self.first) } else { None }
     }
 }
 
@@ -208,9 +208,9 @@ pub enum Trigger {
         /// A test of one argument.
         arg: Option<OscArgTest>,
     },
-    /// A gamepad's button goes down or comes up.
-    GamepadButton {
-        /// Which buttons, 128 to 144.
+    /// A gamepad's button or a key goes down or comes up.
+    Button {
+        /// Which: buttons, 128 to 144, or keys, 257 to 1023.
         buttons: NumberRange,
         /// Down, up, or both.
         edge: Edge,
@@ -265,7 +265,7 @@ pub enum Trigger {
     },
     /// A key stays down for a time. See [`gesture`](crate::gesture).
     LongPress {
-        /// Which keys: notes, or a gamepad's buttons.
+        /// Which keys: notes, a gamepad's buttons, or a keyboard's keys.
         keys: NumberRange,
         /// How hard they are pressed, 0 to 127; a button always counts.
         velocity: ValueRange,
@@ -276,7 +276,7 @@ pub enum Trigger {
     },
     /// A key is pressed twice, or more often.
     DoubleTap {
-        /// Which keys: notes, or a gamepad's buttons.
+        /// Which keys: notes, a gamepad's buttons, or a keyboard's keys.
         keys: NumberRange,
         /// How hard they are pressed each time, 0 to 127; a button always counts.
         velocity: ValueRange,
@@ -289,8 +289,8 @@ pub enum Trigger {
     },
     /// Several keys are pressed one after the other, and no other key of the device between them.
     Sequence {
-        /// Which keys, in this order: notes, or a gamepad's buttons. Two to ten.
-        keys: Vec<u8>,
+        /// Which keys, in this order: notes, a gamepad's buttons, or a keyboard's keys. Two to ten.
+        keys: Vec<u16>,
         /// On which channel; `None` if each may be on its own.
         channel: Option<u8>,
         /// Each press is less than so many nanoseconds after the one before.
@@ -298,8 +298,8 @@ pub enum Trigger {
     },
     /// Several keys go down together.
     Chord {
-        /// Which keys: notes, or a gamepad's buttons. Two to ten, ascending.
-        keys: Vec<u8>,
+        /// Which keys: notes, a gamepad's buttons, or a keyboard's keys. Two to ten, ascending.
+        keys: Vec<u16>,
         /// On which channel; `None` if each may be on its own.
         channel: Option<u8>,
         /// The first and the last press are less than so many nanoseconds apart.
@@ -389,7 +389,7 @@ impl Trigger {
         match event {
             Event::Midi(message) => self.matches_midi(message),
             Event::Osc(message) => self.matches_osc(message).then_some(0),
-            Event::Gamepad(moved) => self.matches_gamepad(*moved),
+            Event::Hid(moved) => self.matches_hid(*moved),
             Event::ArtNet(change) => self.matches_artnet(*change),
             Event::Variable(change) => {
                 matches!(self, Self::Variable { variable } if *variable == change.variable).then_some(0)
@@ -430,7 +430,7 @@ impl Trigger {
     /// Whether it waits for nothing but that a key goes down.
     pub fn is_press(&self) -> bool {
         match self {
-            Self::Note { edge, .. } | Self::GamepadButton { edge, .. } => *edge == Edge::Press,
+            Self::Note { edge, .. } | Self::Button { edge, .. } => *edge == Edge::Press,
             _ => false,
         }
     }
@@ -452,21 +452,21 @@ impl Trigger {
             (Self::Note { notes, velocity: range, edge, channel }, &MidiMessage::NoteOn { note, velocity, .. })
                 if edge.has_press() && on(*channel) && range.contains(velocity.into()) =>
             {
-                notes.position(note)
+                notes.position(note.into())
             }
             (Self::Note { notes, edge, channel, .. }, &MidiMessage::NoteOff { note, .. })
                 if edge.has_release() && on(*channel) =>
             {
-                notes.position(note)
+                notes.position(note.into())
             }
             (
                 Self::ControlChange { controllers, value: range, channel },
                 &MidiMessage::ControlChange { controller, value, .. },
-            ) if on(*channel) && range.contains(value.into()) => controllers.position(controller),
+            ) if on(*channel) && range.contains(value.into()) => controllers.position(controller.into()),
             (
                 Self::PolyAftertouch { notes, value: range, channel },
                 &MidiMessage::PolyAftertouch { note, pressure, .. },
-            ) if on(*channel) && range.contains(pressure.into()) => notes.position(note),
+            ) if on(*channel) && range.contains(pressure.into()) => notes.position(note.into()),
             (Self::Aftertouch { value: range, channel }, &MidiMessage::Aftertouch { pressure, .. })
                 if on(*channel) && range.contains(pressure.into()) =>
             {
@@ -480,7 +480,7 @@ impl Trigger {
             (Self::ProgramChange { programs, channel }, &MidiMessage::ProgramChange { program, .. })
                 if on(*channel) =>
             {
-                programs.position(program)
+                programs.position(program.into())
             }
             (Self::SysEx { pattern }, MidiMessage::SysEx(bytes)) if pattern.matches(bytes) => Some(0),
             (Self::MidiAny { channel }, _) if on(*channel) => Some(0),
@@ -502,19 +502,19 @@ impl Trigger {
 }
 
 impl Trigger {
-    fn matches_gamepad(&self, moved: GamepadEvent) -> Option<u16> {
+    fn matches_hid(&self, moved: HidEvent) -> Option<u16> {
         match (self, moved) {
-            (Self::GamepadButton { buttons, edge }, GamepadEvent::Button { button, pressed })
+            (Self::Button { buttons, edge }, HidEvent::Button { button, pressed })
                 if if pressed { edge.has_press() } else { edge.has_release() } =>
             {
                 buttons.position(button)
             }
-            (Self::GamepadStick { sticks, push, dead_zone, .. }, GamepadEvent::Stick { stick, value })
+            (Self::GamepadStick { sticks, push, dead_zone, .. }, HidEvent::Stick { stick, value })
                 if push.reaches(value, *dead_zone) =>
             {
                 sticks.position(stick)
             }
-            (Self::GamepadTrigger { triggers, threshold, .. }, GamepadEvent::Trigger { trigger, value })
+            (Self::GamepadTrigger { triggers, threshold, .. }, HidEvent::Trigger { trigger, value })
                 if value >= *threshold =>
             {
                 triggers.position(trigger)
@@ -554,7 +554,7 @@ impl Hash for Trigger {
             Self::MidiAny { channel } => channel.hash(state),
             Self::Osc { address, arg } => (address, arg).hash(state),
             Self::OscPattern { pattern, arg } => (pattern.as_str(), arg).hash(state),
-            Self::GamepadButton { buttons, edge } => (buttons, edge).hash(state),
+            Self::Button { buttons, edge } => (buttons, edge).hash(state),
             Self::GamepadStick { sticks, push, dead_zone, readings } => {
                 (sticks, push, bits(*dead_zone), readings).hash(state);
             }
@@ -680,7 +680,7 @@ mod tests {
                 dead_zone: 0.25,
                 readings: Readings::Each,
             };
-            trigger.matches(&GamepadEvent::Stick { stick: 129, value }.into())
+            trigger.matches(&HidEvent::Stick { stick: 129, value }.into())
         };
         assert_eq!(pushed(Push::Positive, 0.25), Some(1));
         assert_eq!(pushed(Push::Positive, 0.2), None);

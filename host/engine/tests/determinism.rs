@@ -4,8 +4,8 @@ use conductor_engine::*;
 
 fn source() -> RuleSource<String> {
     let mut rules = Vec::new();
-    for n in 0..200_u8 {
-        let channel = (n % 3 == 0).then_some(n % 16);
+    for n in 0..200_u16 {
+        let channel = (n % 3 == 0).then_some((n % 16) as u8);
         let trigger = match n % 6 {
             0 => Trigger::Note {
                 notes: NumberRange { first: n % 60, last: n % 60 + 20 },

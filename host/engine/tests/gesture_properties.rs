@@ -27,8 +27,8 @@ impl Sink<Option<Arc<str>>> for Heard {
 const MS: Nanos = 1_000_000;
 
 fn trigger() -> impl Strategy<Value = Trigger> {
-    let key = || 0u8..4;
-    let keys = || (key(), 0u8..3).prop_map(|(first, more)| NumberRange { first, last: first + more });
+    let key = || 0u16..4;
+    let keys = || (key(), 0u16..3).prop_map(|(first, more)| NumberRange { first, last: first + more });
     let time = || select(vec![MS, 20 * MS, 50 * MS, 51 * MS, 300 * MS]);
     let velocity = || select(vec![ValueRange::SEVEN_BIT, ValueRange { min: 64, max: 127 }]);
     let channel = None;
@@ -45,7 +45,7 @@ fn trigger() -> impl Strategy<Value = Trigger> {
         ),
         2 => (proptest::collection::vec(key(), 2..4), time())
             .prop_map(move |(keys, within)| Trigger::Sequence { keys, channel, within }),
-        3 => (key(), 1u8..3, time()).prop_map(move |(first, more, within)| Trigger::Chord {
+        3 => (key(), 1u16..3, time()).prop_map(move |(first, more, within)| Trigger::Chord {
             keys: vec![first, first + more], channel, within
         }),
         1 => key().prop_map(move |controller| Trigger::FineControl {
@@ -101,8 +101,8 @@ fn events() -> impl Strategy<Value = Vec<(Nanos, &'static str, Event)>> {
         1 => (select(vec![0u8, 1, 32, 33, 123]), 0u8..128).prop_map(|(controller, value)| {
             MidiMessage::ControlChange { channel: 0, controller, value }.into()
         }),
-        1 => (-1.0f32..1.0).prop_map(|value| GamepadEvent::Stick { stick: 128, value }.into()),
-        1 => any::<bool>().prop_map(|pressed| GamepadEvent::Button { button: 128, pressed }.into()),
+        1 => (-1.0f32..1.0).prop_map(|value| HidEvent::Stick { stick: 128, value }.into()),
+        1 => any::<bool>().prop_map(|pressed| HidEvent::Button { button: 128, pressed }.into()),
     ];
     proptest::collection::vec((pause, select(vec!["pads", "pads", "keys"]), event), 1..80)
 }
@@ -130,7 +130,7 @@ fn play(
     for device in ["pads", "keys"] {
         // A stick that is still pushed is all that may be left.
         let middle =
-            DeviceEvent { device: DeviceId::new(device), event: GamepadEvent::Stick { stick: 128, value: 0.0 }.into() };
+            DeviceEvent { device: DeviceId::new(device), event: HidEvent::Stick { stick: 128, value: 0.0 }.into() };
         engine.event(now + 3_600_000 * MS, middle, &mut Heard::default());
     }
     assert!(engine.is_idle(), "nothing is under way, and nothing waits");

@@ -55,7 +55,7 @@ impl Section {
             "press" => Trigger::Note { notes: numbers(next()), velocity, edge: Edge::Press, channel },
             "both" => Trigger::Note { notes: numbers(next()), velocity, edge: Edge::Both, channel },
             "release" => Trigger::Note { notes: numbers(next()), velocity, edge: Edge::Release, channel },
-            "button" => Trigger::GamepadButton { buttons: numbers(next()), edge: Edge::Press },
+            "button" => Trigger::Button { buttons: numbers(next()), edge: Edge::Press },
             "cc" => Trigger::ControlChange { controllers: numbers(next()), value: velocity, channel },
             "long" => Trigger::LongPress { keys: numbers(next()), velocity, channel, after: time(next()) },
             "double" => Trigger::DoubleTap { keys: numbers(next()), velocity, channel, taps: 2, within: time(next()) },
@@ -64,11 +64,11 @@ impl Section {
                 Trigger::DoubleTap { keys, velocity, channel, taps, within: time(next()) }
             }
             "sequence" => {
-                let keys = next().split('+').map(number).collect();
+                let keys = next().split('+').map(|key| key.parse().expect("a key")).collect();
                 Trigger::Sequence { keys, channel, within: time(next()) }
             }
             "chord" => {
-                let keys = next().split('+').map(number).collect();
+                let keys = next().split('+').map(|key| key.parse().expect("a key")).collect();
                 Trigger::Chord { keys, channel, within: time(next()) }
             }
             "turn" => Trigger::Turn {
@@ -147,7 +147,7 @@ fn number(text: &str) -> u8 {
 
 fn numbers(text: &str) -> NumberRange {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    NumberRange { first: number(first), last: number(last) }
+    NumberRange { first: first.parse().expect("a number"), last: last.parse().expect("a number") }
 }
 
 fn values(text: &str) -> ValueRange {

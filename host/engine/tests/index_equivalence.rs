@@ -88,7 +88,7 @@ fn a_hundred_thousand_rules_answer_as_well() {
     for n in 0..100_000_usize {
         let channel = (n / 128 % 17) as u8;
         let trigger = Trigger::ControlChange {
-            controllers: NumberRange::one((n % 128) as u8),
+            controllers: NumberRange::one((n % 128) as u16),
             value: ValueRange::SEVEN_BIT,
             channel: (channel < 16).then_some(channel),
         };

@@ -44,15 +44,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Rules that ask for a mode for a while.
 fn rules() -> impl Strategy<Value = Vec<RuleSpec<Action>>> {
-    let keys = || (0..KEYS).prop_map(NumberRange::one);
+    let keys = || (0..u16::from(KEYS)).prop_map(NumberRange::one);
     let velocity = ValueRange::SEVEN_BIT;
     let trigger = prop_oneof![
         3 => keys().prop_map(move |notes| Trigger::Note { notes, velocity, edge: Edge::Press, channel: None }),
         1 => keys().prop_map(move |notes| Trigger::Note { notes, velocity, edge: Edge::Both, channel: None }),
         1 => keys().prop_map(move |keys| Trigger::LongPress { keys, velocity, channel: None, after: 2_000_000 }),
         1 => keys().prop_map(move |keys| Trigger::DoubleTap { keys, velocity, channel: None, taps: 2, within: 90_000_000 }),
-        1 => (0..KEYS, 0..KEYS).prop_map(|(a, b)| Trigger::Sequence { keys: vec![a, b], channel: None, within: 90_000_000 }),
-        1 => (0..KEYS - 1).prop_map(|a| Trigger::Chord { keys: vec![a, a + 1], channel: None, within: 90_000_000 }),
+        1 => (0..KEYS, 0..KEYS).prop_map(|(a, b)| Trigger::Sequence { keys: vec![a.into(), b.into()], channel: None, within: 90_000_000 }),
+        1 => (0..KEYS - 1).prop_map(|a| Trigger::Chord { keys: vec![a.into(), (a + 1).into()], channel: None, within: 90_000_000 }),
     ];
     let lasts = select(vec![Lasts::WhileHeld, Lasts::WhileHeld, Lasts::OnePress]);
     let rule = (trigger, lasts, select(MODES.to_vec()), select(vec![None, Some("Play"), Some("A")]));

@@ -41,7 +41,7 @@ fn clock(device: Option<&str>) -> ClockSource {
     }
 }
 
-fn note(note: u8, edge: Edge) -> Trigger {
+fn note(note: u16, edge: Edge) -> Trigger {
     Trigger::Note { notes: NumberRange::one(note), velocity: ValueRange::SEVEN_BIT, edge, channel: None }
 }
 

@@ -74,6 +74,7 @@ const SCRIPT: &str = r#"
     0s pads osc /mixer/1/fader 0.5 "main"
     0s pads osc /mixer/*/{pan,fader} 0.5
     0s pads gamepad-button 130 down
+    0s pads key 439 down
     0s pads gamepad-stick 128 -0.5
     0s pads gamepad-trigger 133 0.5
     0s pads artnet 3 7 255 0
@@ -110,7 +111,8 @@ fn crowded() -> RuleSet<u32> {
         Trigger::Osc { address: "/mixer/1/fader".into(), arg },
         Trigger::OscPattern { pattern: pattern("/mixer/[1-4]/{fader,pan}"), arg },
         Trigger::OscPattern { pattern: pattern("/*/1/f*r"), arg: None },
-        Trigger::GamepadButton { buttons: NumberRange { first: 128, last: 144 }, edge: Edge::Both },
+        Trigger::Button { buttons: NumberRange { first: 128, last: 144 }, edge: Edge::Both },
+        Trigger::Button { buttons: NumberRange { first: 257, last: 1023 }, edge: Edge::Both },
         Trigger::GamepadStick {
             sticks: NumberRange::one(128),
             push: Push::Negative,

@@ -44,10 +44,10 @@ fn set(rules: Vec<RuleSpec<Action>>) -> RuleSet<Action> {
     compile(RuleSource { modes: vec!["Play".into(), "Live".into()], rules }).expect("valid rules")
 }
 
-fn moved(number: u8, value: f32) -> DeviceEvent<Event> {
+fn moved(number: u16, value: f32) -> DeviceEvent<Event> {
     let event = match number {
-        132.. => GamepadEvent::Trigger { trigger: number, value: value.abs() },
-        _ => GamepadEvent::Stick { stick: number, value },
+        132.. => HidEvent::Trigger { trigger: number, value: value.abs() },
+        _ => HidEvent::Stick { stick: number, value },
     };
     DeviceEvent { device: DeviceId::new("pad"), event: event.into() }
 }
@@ -90,7 +90,7 @@ fn rules_that_come_while_a_stick_is_out_hear_of_its_rest() {
 /// What happens to the pad.
 #[derive(Clone, Debug)]
 enum Step {
-    Moved(u8, f32),
+    Moved(u16, f32),
     Mode(&'static str),
     Gone,
 }
@@ -117,7 +117,7 @@ fn rule() -> impl Strategy<Value = RuleSpec<Action>> {
 fn step() -> impl Strategy<Value = Step> {
     let value = select(vec![-1.0_f32, -0.6, -0.15, 0.0, 0.05, 0.15, 0.3, 0.6, 1.0]);
     prop_oneof![
-        8 => (select(vec![128_u8, 129, 133]), value).prop_map(|(number, value)| Step::Moved(number, value)),
+        8 => (select(vec![128_u16, 129, 133]), value).prop_map(|(number, value)| Step::Moved(number, value)),
         2 => select(vec!["Play", "Live"]).prop_map(Step::Mode),
         1 => Just(Step::Gone),
     ]

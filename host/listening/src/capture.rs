@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use conductor_engine::{DeviceId, Event, GamepadEvent, MidiMessage, Nanos};
+use conductor_engine::{DeviceId, Event, HidEvent, MidiMessage, Nanos};
 
 /// Events of each control that are kept from its beginning.
 const FIRST: usize = 32;
@@ -33,7 +33,7 @@ enum Control {
     Note(u8, u8),
     Pressure(u8, u8),
     Controller(u8, u8),
-    Pad(u8),
+    Pad(u16),
     Dmx(u16, u16),
     Osc(Arc<str>),
     /// What its kind and channel identify: pitch bend, programs, system messages.
@@ -50,9 +50,9 @@ impl Control {
             Event::Midi(MidiMessage::ControlChange { channel, controller, .. }) => {
                 Self::Controller(*channel, *controller)
             }
-            Event::Gamepad(
-                moved @ (GamepadEvent::Button { .. } | GamepadEvent::Stick { .. } | GamepadEvent::Trigger { .. }),
-            ) => Self::Pad(moved.number()),
+            Event::Hid(moved @ (HidEvent::Button { .. } | HidEvent::Stick { .. } | HidEvent::Trigger { .. })) => {
+                Self::Pad(moved.number())
+            }
             Event::ArtNet(change) => Self::Dmx(change.universe, change.channel),
             Event::Osc(message) => Self::Osc(Arc::clone(message.address())),
             _ => Self::Other(event.kind() as u8, event.channel()),

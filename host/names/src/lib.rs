@@ -1,4 +1,4 @@
-//! Names of what MIDI and gamepads number: notes, channels, controllers, buttons and axes, machine control.
+//! Names of what MIDI, gamepads and keyboards number: notes, channels, controllers, buttons and axes, keys, machine control.
 //!
 //! A note is called so that C4 is middle C, number 60; other makers call it C3 or C5. Channels count from 1 where they
 //! are named (`ch1`), and from 0 as numbers, as on the wire.
@@ -9,6 +9,7 @@
 pub mod channel;
 pub mod controller;
 pub mod gamepad;
+pub mod key;
 pub mod machine_control;
 pub mod note;
 

@@ -26,6 +26,8 @@ pub struct BindingSpec {
     pub max_events_per_sec: u32,
     /// How far a stick has to leave its middle before it counts, 0 to 1.
     pub dead_zone: f32,
+    /// Whether its device, a keyboard or a mouse, is to be heard by this host alone.
+    pub grab: bool,
     /// What has to be made for it.
     pub made: OwnPorts,
 }
@@ -42,6 +44,7 @@ impl BindingSpec {
             channels: Channels::ALL,
             max_events_per_sec: USUAL_RATE,
             dead_zone: USUAL_DEAD_ZONE,
+            grab: false,
             made: OwnPorts::Nothing,
         }
     }

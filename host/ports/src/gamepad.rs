@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_engine::GamepadEvent;
+use conductor_engine::HidEvent;
 use conductor_stdx::time_slice;
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use gilrs::ev::filter::{Filter as _, axis_dpad_to_button};
@@ -185,24 +185,24 @@ impl OpenPad {
 
     /// Its sticks and triggers are let go of: it is unplugged, or not listened to any more.
     fn rest(&mut self) {
-        GamepadEvent::STICKS.chain(GamepadEvent::TRIGGERS).for_each(|number| self.axis(number, 0.0));
+        HidEvent::STICKS.chain(HidEvent::TRIGGERS).for_each(|number| self.axis(number, 0.0));
     }
 
     fn button(&mut self, button: Button, pressed: bool) {
         if let Some(button) = number(button) {
-            self.sink.gamepad(GamepadEvent::Button { button, pressed });
+            self.sink.hid(HidEvent::Button { button, pressed });
         }
     }
 
-    fn axis(&mut self, number: u8, value: f32) {
+    fn axis(&mut self, number: u16, value: f32) {
         let value = beyond(self.sink.dead_zone(), value);
         let before = &mut self.axes[usize::from(number - 128)];
         // Within the dead zone a pad that trembles says nothing.
         if *before != value {
             *before = value;
-            self.sink.gamepad(match number {
-                132.. => GamepadEvent::Trigger { trigger: number, value: value.max(0.0) },
-                _ => GamepadEvent::Stick { stick: number, value },
+            self.sink.hid(match number {
+                132.. => HidEvent::Trigger { trigger: number, value: value.max(0.0) },
+                _ => HidEvent::Stick { stick: number, value },
             });
         }
     }
@@ -214,8 +214,8 @@ fn beyond(dead_zone: f32, value: f32) -> f32 {
     if value.abs() <= dead_zone { 0.0 } else { ((value.abs() - dead_zone) / (1.0 - dead_zone)).copysign(value) }
 }
 
-/// The number of a button (see [`GamepadEvent::Button`]); `None` if usual pads do not have it.
-fn number(button: Button) -> Option<u8> {
+/// The number of a button (see [`HidEvent::Button`]); `None` if usual pads do not have it.
+fn number(button: Button) -> Option<u16> {
     Some(match button {
         Button::South => 128,
         Button::East => 129,
@@ -315,7 +315,7 @@ mod tests {
             Button::LeftTrigger2,
             Button::RightTrigger2,
         ];
-        let numbers: Vec<u8> = buttons.into_iter().filter_map(number).collect();
-        assert_eq!(numbers, GamepadEvent::BUTTONS.collect::<Vec<_>>());
+        let numbers: Vec<u16> = buttons.into_iter().filter_map(number).collect();
+        assert_eq!(numbers, HidEvent::BUTTONS.collect::<Vec<_>>());
     }
 }

@@ -1,4 +1,4 @@
-//! Ports: MIDI, gamepad, OSC and Art-Net inputs and outputs, with hot-plug and rate limits.
+//! Ports: MIDI, gamepad, keyboard, mouse, OSC and Art-Net inputs and outputs, with hot-plug and rate limits.
 //!
 //! Every protocol is a [`PortBackend`]: it lists ports, and opens them. The simulated one has the
 //! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`resolve`] decides
@@ -21,6 +21,8 @@ pub mod coalescing;
 mod endpoint;
 pub mod engine_input;
 pub mod gamepad;
+#[cfg(target_os = "linux")]
+pub mod keyboard;
 pub mod limit;
 pub mod matcher;
 pub mod midi;
@@ -37,7 +39,7 @@ pub mod status;
 pub mod supervisor;
 #[cfg(test)]
 mod tests;
-#[cfg(all(target_os = "linux", not(feature = "jack")))]
+#[cfg(target_os = "linux")]
 mod usb;
 
 pub use binding::BindingSpec;
@@ -52,6 +54,10 @@ pub enum Protocol {
     Midi,
     /// Gamepads.
     Hid,
+    /// Computer keyboards and macro pads.
+    Keyboard,
+    /// Mice.
+    Mouse,
     /// Open Sound Control 1.0.
     Osc,
     /// DMX512 over Art-Net 4.
@@ -68,11 +74,21 @@ pub enum Direction {
     Output,
 }
 
+impl Protocol {
+    /// Whether people type and point with such devices, so that each is opened for a binding that asks for it and for
+    /// nothing else: neither to hear what no binding matches, nor to learn.
+    pub fn is_private(self) -> bool {
+        matches!(self, Self::Keyboard | Self::Mouse)
+    }
+}
+
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Midi => "midi",
             Self::Hid => "hid",
+            Self::Keyboard => "keyboard",
+            Self::Mouse => "mouse",
             Self::Osc => "osc",
             Self::ArtNet => "artnet",
         })

@@ -103,7 +103,7 @@ impl Matcher {
     /// The most specific matcher that fits this port and none of the others; `None` if no stable property
     /// differs.
     ///
-    /// Neither a bus address nor a gamepad's key is taken: both follow the order of plugging.
+    /// Neither a bus address nor the key of a gamepad, keyboard or mouse is taken: they follow the order of plugging.
     pub fn telling_apart<'a>(port: &PortInfo, others: impl Iterator<Item = &'a PortInfo> + Clone) -> Option<Self> {
         let usb = port.metadata.usb.as_ref();
         let ids = |serial| {
@@ -117,7 +117,7 @@ impl Matcher {
             usb.map(ids(None)),
             usb.and_then(|usb| usb.path.clone()).map(Self::UsbPath),
             Some(Self::ExactName(port.name.clone())),
-            (port.protocol != Protocol::Hid).then(|| Self::PlatformId(port.key.clone())),
+            (port.protocol != Protocol::Hid && !port.protocol.is_private()).then(|| Self::PlatformId(port.key.clone())),
         ]
         .into_iter()
         .flatten()

@@ -33,6 +33,8 @@ pub(super) enum Command {
     Apply(PortPlan, Sender<()>),
     CloseInputs(Sender<()>),
     Mute(String, bool, Sender<()>),
+    /// Devices that are grabbed are let go until the next [`Apply`](Self::Apply).
+    ReleaseGrabs(Sender<()>),
     /// Learning has begun or ended.
     Listen(Sender<()>),
     Stop,
@@ -77,6 +79,8 @@ pub(super) struct PortThread {
     /// Devices that went away a short while ago.
     away: Vec<UnpluggedDevice>,
     muted: HashSet<String>,
+    /// Whether no device may be grabbed.
+    grabs_released: bool,
     /// What devices answered when they were asked who they are.
     identities: HashMap<PortKey, SysExIdentity>,
     /// Devices that were asked.
@@ -109,6 +113,7 @@ impl PortThread {
             failed: HashMap::new(),
             away: Vec::new(),
             muted: HashSet::new(),
+            grabs_released: false,
             identities: HashMap::new(),
             probed: HashSet::new(),
             listening,
@@ -127,12 +132,18 @@ impl PortThread {
                         let _ = backend.ask(move |backend| backend.configure(&bindings));
                     }
                     self.plan = plan;
+                    self.grabs_released = false;
                     self.failed.clear();
                     self.look();
                     let _ = done.send(());
                 }
                 Ok(Command::Mute(device, muted, done)) => {
                     self.mute(device, muted);
+                    self.look();
+                    let _ = done.send(());
+                }
+                Ok(Command::ReleaseGrabs(done)) => {
+                    self.grabs_released = true;
                     self.look();
                     let _ = done.send(());
                 }
@@ -151,6 +162,7 @@ impl PortThread {
                             Ok(
                                 Command::Apply(_, done)
                                 | Command::Mute(_, _, done)
+                                | Command::ReleaseGrabs(done)
                                 | Command::Listen(done)
                                 | Command::CloseInputs(done),
                             ) => {
@@ -223,7 +235,7 @@ impl PortThread {
 
     /// The devices on an input; `None` if it is not to be opened. An ambiguous port is opened and its events are
     /// discarded, so that status can show which of the twins is touched. While something is learned every port is opened,
-    /// for that alone if no device on it is heard.
+    /// for that alone if no device on it is heard; but no keyboard and no mouse is, unless a binding matches it.
     fn routing(&self, resolved: &Resolved) -> Option<InputRouting> {
         let spec = |binding: usize| &self.plan.bindings[binding];
         let mut rest = Channels::ALL;
@@ -239,14 +251,19 @@ impl PortThread {
         if !self.plan.hear_ambiguous {
             resolved.ambiguous.iter().for_each(|claim| rest = rest.without(claim.channels));
         }
-        if self.plan.open_unbound && rest != Channels::NONE {
+        let is_private = resolved.port.protocol.is_private();
+        if self.plan.open_unbound && rest != Channels::NONE && !is_private {
             let device = resolved.label.clone();
             devices.push(RoutedDevice { device, channels: rest, max_events_per_sec: USUAL_RATE });
         }
         let probed = self.plan.probe_identity && resolved.port.protocol == Protocol::Midi;
         let dead_zone = resolved.claims.first().map_or(USUAL_DEAD_ZONE, |claim| spec(claim.binding).dead_zone);
-        let wanted = !devices.is_empty() || !resolved.ambiguous.is_empty() || probed || self.listening.is_on();
-        wanted.then_some(InputRouting { devices, dead_zone })
+        let grab = resolved.claims.iter().any(|claim| spec(claim.binding).grab);
+        // With other routing it is opened anew, and so let go: other programs get its keys as long as it is muted.
+        let grab = grab && !self.is_muted(resolved) && !self.grabs_released;
+        let listens = self.listening.is_on() && !is_private;
+        let wanted = !devices.is_empty() || !resolved.ambiguous.is_empty() || probed || listens;
+        wanted.then_some(InputRouting { devices, dead_zone, grab })
     }
 
     fn look_at_inputs(&mut self, resolution: &Resolution, status: &mut [DiscoveredPort]) {

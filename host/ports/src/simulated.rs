@@ -4,7 +4,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use conductor_engine::{ArtNetChange, GamepadEvent};
+use conductor_engine::{ArtNetChange, HidEvent};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
@@ -88,8 +88,8 @@ impl SimulatedPorts {
     }
 
     /// Moves something on a gamepad. False when it is not open.
-    pub fn play_gamepad(&self, name: &str, moved: GamepadEvent) -> bool {
-        self.with_sink(name, |sink| sink.gamepad(moved))
+    pub fn play_gamepad(&self, name: &str, moved: HidEvent) -> bool {
+        self.with_sink(name, |sink| sink.hid(moved))
     }
 
     /// Changes a channel of an Art-Net universe. False when the port is not open.

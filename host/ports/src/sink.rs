@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, Nanos};
+use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, HidEvent, MidiMessage, Nanos};
 use conductor_listening::Listening;
 use conductor_midi_parser::MidiParser;
 use conductor_stdx::time_slice;
@@ -53,6 +53,8 @@ pub struct InputRouting {
     pub devices: Vec<RoutedDevice>,
     /// How far a stick has to leave its middle before it counts, 0 to 1.
     pub dead_zone: f32,
+    /// Whether the device is to be heard by this host alone.
+    pub grab: bool,
 }
 
 /// A device on a port.
@@ -70,7 +72,7 @@ impl InputRouting {
     /// All of the port, as one device.
     pub fn whole(device: DeviceId) -> Self {
         let heard = RoutedDevice { device, channels: Channels::ALL, max_events_per_sec: USUAL_RATE };
-        Self { devices: vec![heard], dead_zone: USUAL_DEAD_ZONE }
+        Self { devices: vec![heard], dead_zone: USUAL_DEAD_ZONE, grab: false }
     }
 }
 
@@ -194,6 +196,7 @@ pub struct EventSink {
     /// Other values that wait, oldest first; [`settle`](Self::settle) passes them on.
     waiting: Vec<Event>,
     dead_zone: f32,
+    grab: bool,
 }
 
 impl EventSink {
@@ -220,7 +223,7 @@ impl EventSink {
             Box::new(move |values| counting.replaced(values)),
         );
         let waiting = Vec::with_capacity(MAX_WAITING);
-        Self { way, parser: MidiParser::new(), held, waiting, dead_zone: routing.dead_zone }
+        Self { way, parser: MidiParser::new(), held, waiting, dead_zone: routing.dead_zone, grab: routing.grab }
     }
 
     /// The same for a port that is also heard while something is learned; `label` names what no device on it has.
@@ -238,6 +241,7 @@ impl EventSink {
             held: Arc::clone(&self.held),
             waiting: Vec::with_capacity(MAX_WAITING),
             dead_zone: self.dead_zone,
+            grab: self.grab,
         }
     }
 
@@ -271,10 +275,10 @@ impl EventSink {
         way.counters.malformed.fetch_add(parser.dropped_messages() - malformed, Ordering::Relaxed);
     }
 
-    /// Takes what a gamepad did.
-    pub fn gamepad(&mut self, moved: GamepadEvent) {
-        // There is room for all that a pad has.
-        let _ = self.put(Event::Gamepad(moved));
+    /// Takes what a gamepad, a keyboard or a mouse did.
+    pub fn hid(&mut self, moved: HidEvent) {
+        // There is room for all that a pad has, and keys never wait.
+        let _ = self.put(Event::Hid(moved));
     }
 
     /// Takes a change of a DMX channel. False if there is no room for it: more channels wait than there is room
@@ -286,6 +290,11 @@ impl EventSink {
     /// How far a stick has to leave its middle before it counts, 0 to 1.
     pub fn dead_zone(&self) -> f32 {
         self.dead_zone
+    }
+
+    /// Whether the device is to be heard by this host alone.
+    pub fn grab(&self) -> bool {
+        self.grab
     }
 
     /// Passes on values that had to wait, as far as they may pass now. Ports that have a thread of their own
@@ -356,7 +365,7 @@ fn are_of_one_control(one: &Event, other: &Event) -> bool {
         (Event::Osc(one), Event::Osc(other)) => {
             one.address() == other.address() && one.args().len() == other.args().len()
         }
-        (Event::Gamepad(one), Event::Gamepad(other)) => one.number() == other.number(),
+        (Event::Hid(one), Event::Hid(other)) => one.number() == other.number(),
         (Event::ArtNet(one), Event::ArtNet(other)) => (one.universe, one.channel) == (other.universe, other.channel),
         _ => false,
     }
@@ -544,7 +553,7 @@ mod tests {
             max_events_per_sec: USUAL_RATE,
         };
         let devices = vec![heard("pedal", 0), heard("keys", 1)];
-        let (mut sink, receiver, counters) = routing(&InputRouting { devices, dead_zone: 0.0 }, 16);
+        let (mut sink, receiver, counters) = routing(&InputRouting { devices, dead_zone: 0.0, grab: false }, 16);
         let notes = [0x90, 1, 1, 0x91, 2, 2, 0x92, 3, 3, 0xF8];
         sink.midi(&notes);
         assert_eq!(events(&receiver), ["pedal note-on 1 1", "keys note-on 2 2 ch 1"]);

@@ -186,6 +186,12 @@ impl Supervisor {
         self.ask(Command::CloseInputs);
     }
 
+    /// Lets go of every keyboard and mouse that is grabbed; returns when it is done. They are heard as before, and grabbed
+    /// again with the next [`apply`](Self::apply).
+    pub fn release_grabs(&self) {
+        self.ask(Command::ReleaseGrabs);
+    }
+
     /// Stops hearing a device, or hears it again. See [`Mutes::mute`].
     ///
     /// # Errors

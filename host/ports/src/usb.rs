@@ -7,11 +7,13 @@ use super::UsbDevice;
 /// The card that an ALSA sequencer client belongs to. The kernel gives cards four clients each, from 16 on
 /// (`SNDRV_SEQ_GLOBAL_CLIENTS` and `SNDRV_SEQ_CLIENTS_PER_CARD` in `sound/core/seq/seq_clientmgr.c`), and
 /// programs those from 128 on.
+#[cfg(not(feature = "jack"))]
 pub fn card_of_client(client: u32) -> Option<u32> {
     (16..128).contains(&client).then(|| (client - 16) / 4)
 }
 
 /// The USB device that a sound card is of; `None` if it is something else.
+#[cfg(not(feature = "jack"))]
 pub fn of_card(card: u32) -> Option<UsbDevice> {
     of_sysfs(Path::new(&format!("/sys/class/sound/card{card}/device")))
 }
@@ -36,6 +38,7 @@ pub fn of_sysfs(entry: &Path) -> Option<UsbDevice> {
 mod tests {
     use super::*;
 
+    #[cfg(not(feature = "jack"))]
     #[test]
     fn hardware_clients_are_of_their_cards() {
         let cards = [0, 15, 16, 20, 23, 24, 127, 128].map(card_of_client);

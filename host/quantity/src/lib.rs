@@ -6,9 +6,11 @@
 mod named;
 mod number;
 
-pub use named::{BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, NOTE, Note, PLAIN, STICK, Single, TRIGGER};
+pub use named::{
+    BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, KEY, KeyNumber, NOTE, Note, PLAIN, STICK, Single, TRIGGER,
+};
 pub use number::{
     Bounds, ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds,
-    DmxRange, Inputs, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange, TriggerRange,
-    WIDE_MAX, WideBounds,
+    DmxRange, Inputs, KeyRange, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange,
+    TriggerRange, WIDE_MAX, WideBounds,
 };

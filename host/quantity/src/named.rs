@@ -1,4 +1,4 @@
-//! Numbers that have names: notes, controllers, channels, the buttons and axes of gamepads.
+//! Numbers that have names: notes, controllers, channels, the buttons and axes of gamepads, the keys of keyboards.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use conductor_names::{channel, controller, gamepad, note};
+use conductor_names::{channel, controller, gamepad, key, note};
 use conductor_stdx::nearest::nearest;
 
 use crate::number::{IntegerOrText, Malformed};
@@ -26,6 +26,8 @@ pub const BUTTON: u8 = 4;
 pub const STICK: u8 = 5;
 /// Analog triggers of gamepads: `left trigger` is 132.
 pub const TRIGGER: u8 = 6;
+/// Keys of keyboards, and buttons of mice: `f13` is 439.
+pub const KEY: u8 = 7;
 
 /// Reads a number from `min` to `max`, written in digits or as one of the `names`.
 ///
@@ -33,6 +35,12 @@ pub const TRIGGER: u8 = 6;
 /// What to write instead.
 pub(crate) fn number(text: &str, names: u8, min: u16, max: u16) -> Result<u16, Malformed> {
     let text = text.trim();
+    // First of all, since digits are keys, too.
+    if names == KEY
+        && let Some(key) = key::number(text)
+    {
+        return Ok(key);
+    }
     // `u16::from_str` would take a leading `+`.
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         if names == CHANNEL {
@@ -63,6 +71,7 @@ pub(crate) fn number(text: &str, names: u8, min: u16, max: u16) -> Result<u16, M
         let hint = match names {
             CONTROLLER => nearest(text, controller::names()),
             BUTTON => nearest(text, gamepad::button_names()),
+            KEY => key::left_of_two(text).map(str::to_owned).or_else(|| nearest(text, key::names())),
             _ => None,
         };
         Malformed::new(match hint {
@@ -88,6 +97,9 @@ fn of(names: u8, min: u16, max: u16) -> String {
         }
         STICK => "an axis: a number from 128 to 131, or \"left x\", \"left y\", \"right x\" or \"right y\"".into(),
         TRIGGER => "a trigger: 132 or 133, or \"left trigger\" or \"right trigger\"".into(),
+        KEY => {
+            "a key: a number from 257 to 1023, or a name such as \"f13\", \"a\", \"left ctrl\" or \"mouse left\"".into()
+        }
         _ => format!("a number from {min} to {max}"),
     }
 }
@@ -97,6 +109,10 @@ fn of(names: u8, min: u16, max: u16) -> String {
 /// In TOML an integer (`60`) or a string (`"C4"`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Single<const MIN: u8, const MAX: u8, const NAMES: u8>(u8);
+
+/// A key of a keyboard, or a button of a mouse: 257 to 1023, or a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyNumber(u16);
 
 /// A note, 0 to 127.
 pub type Note = Single<0, 127, NOTE>;
@@ -173,6 +189,64 @@ impl<const MIN: u8, const MAX: u8, const NAMES: u8> JsonSchema for Single<MIN, M
     }
 }
 
+impl KeyNumber {
+    /// The lowest number and the highest.
+    const ENDS: (u16, u16) = (257, 1023);
+
+    /// The key's number, as in events.
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for KeyNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for KeyNumber {
+    type Err = Malformed;
+
+    /// # Errors
+    /// Anything but a number in range, or one of the names.
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        number(text, KEY, Self::ENDS.0, Self::ENDS.1).map(Self)
+    }
+}
+
+impl Serialize for KeyNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u16(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for KeyNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IntegerOrText {
+            expected: &of(KEY, Self::ENDS.0, Self::ENDS.1),
+            from_integer: |number: i64| {
+                let number = u16::try_from(number).ok()?;
+                (Self::ENDS.0..=Self::ENDS.1).contains(&number).then_some(Self(number))
+            },
+        })
+    }
+}
+
+impl JsonSchema for KeyNumber {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "KeyNumber".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "string"], "minimum": 257, "maximum": 1023, "format": "key-number" })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +258,9 @@ mod tests {
         assert_eq!("mod wheel".parse::<Controller>().map(Controller::get), Ok(1));
         assert_eq!("ch10".parse::<Channel>().map(Channel::get), Ok(9));
         assert_eq!("xbox_a".parse::<Button>().map(Button::get), Ok(128));
+        assert_eq!("F13".parse::<KeyNumber>().map(KeyNumber::get), Ok(439));
+        assert_eq!("1".parse::<KeyNumber>().map(KeyNumber::get), Ok(258));
+        assert_eq!("258".parse::<KeyNumber>().map(KeyNumber::get), Ok(258));
     }
 
     #[test]
@@ -203,5 +280,7 @@ mod tests {
             "\"a\" is another button on each gamepad; write \"xbox a\" or \"nintendo a\""
         );
         assert_eq!(told(number("C3", PLAIN, 0, 127)), "\"C3\" is not a number from 0 to 127");
+        assert!(told(number("ctrl", KEY, 257, 1023)).ends_with("did you mean \"left ctrl\"?"));
+        assert_eq!(told(number("256", KEY, 257, 1023)), "\"256\" is not a number from 257 to 1023");
     }
 }

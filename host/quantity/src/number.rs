@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use conductor_expression::Inputs;
 use conductor_expression::{Bound, Expression, Mistake, Names, Slots};
 
-use crate::named::{self, BUTTON, CHANNEL, CONTROLLER, NOTE, PLAIN, STICK, TRIGGER};
+use crate::named::{self, BUTTON, CHANNEL, CONTROLLER, KEY, NOTE, PLAIN, STICK, TRIGGER};
 
 /// The largest value of a MIDI data byte, and so of a note, a velocity or a controller.
 pub const DATA_MAX: u8 = 127;
@@ -65,6 +65,8 @@ pub type ButtonRange = Span<128, 144, BUTTON>;
 pub type StickRange = Span<128, 131, STICK>;
 /// A gamepad's analog triggers, 132 to 133.
 pub type TriggerRange = Span<132, 133, TRIGGER>;
+/// Keys of a keyboard, and buttons of a mouse, 257 to 1023.
+pub type KeyRange = Span<257, 1023, KEY>;
 /// DMX channels, 1 to 512.
 pub type DmxRange = Span<1, 512>;
 /// Controllers that have a fine part in another one, 0 to 31.
@@ -100,6 +102,7 @@ impl<const MIN: u16, const MAX: u16, const NAMES: u8> Span<MIN, MAX, NAMES> {
         (BUTTON, _) => "button-range",
         (STICK, _) => "stick-range",
         (TRIGGER, _) => "trigger-range",
+        (KEY, _) => "key-range",
         (_, 512) => "dmx-range",
         _ => "number-range",
     };

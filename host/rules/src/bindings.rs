@@ -104,6 +104,8 @@ fn protocol(connection: &Connection) -> Protocol {
     match connection {
         Connection::Midi { .. } => Protocol::Midi,
         Connection::Hid { .. } => Protocol::Hid,
+        Connection::Keyboard { .. } => Protocol::Keyboard,
+        Connection::Mouse { .. } => Protocol::Mouse,
         Connection::Osc { .. } => Protocol::Osc,
         Connection::ArtNet { .. } => Protocol::ArtNet,
     }
@@ -145,6 +147,10 @@ pub fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
         Connection::Hid { matchers: both, input, dead_zone, .. } => {
             spec.input = side(both, input.as_ref(), "input")?;
             spec.dead_zone = *dead_zone;
+        }
+        Connection::Keyboard { matchers, grab, .. } | Connection::Mouse { matchers, grab, .. } => {
+            spec.input = side(matchers, None, "input")?;
+            spec.grab = *grab;
         }
         Connection::Osc { input, output } => {
             let listen = input.as_ref().map(|input| Listen {
@@ -251,6 +257,7 @@ fn regexes(binding: &config::Binding) -> usize {
     match &binding.connection {
         Connection::Midi { matchers, input, output, .. } => count(matchers) + side(input) + side(output),
         Connection::Hid { matchers, input, .. } => count(matchers) + side(input),
+        Connection::Keyboard { matchers, .. } | Connection::Mouse { matchers, .. } => count(matchers),
         Connection::Osc { .. } | Connection::ArtNet { .. } => 0,
     }
 }

@@ -141,7 +141,8 @@ impl<'c> Found<'c> {
         let Some(binding) = self.bindings.get(device.as_str()) else { return };
         let (waits_for, is) = (protocol(&trigger.event), binding.protocol);
         let path = || at(&["trigger".into(), "device".into()]);
-        if waits_for != is {
+        // A mouse has keys, too: its buttons.
+        if waits_for != is && (waits_for, is) != (Protocol::Keyboard, Protocol::Mouse) {
             self.warn(
                 &path(),
                 format!("nothing comes of this: {device:?} is bound to {is}, and the trigger waits for {waits_for}"),
@@ -192,7 +193,7 @@ impl<'c> Found<'c> {
         let help = match binding.protocol {
             Protocol::Osc => "OSC goes out by the action `OscSend`",
             Protocol::ArtNet => "Art-Net goes out by the action `ArtNetSend`",
-            Protocol::Hid => "name a MIDI device",
+            Protocol::Hid | Protocol::Keyboard | Protocol::Mouse => "name a MIDI device",
             Protocol::Midi if binding.output.is_empty() => "give the binding an `output`, or `matchers` for both",
             Protocol::Midi => return,
         };
@@ -222,6 +223,12 @@ fn protocol(event: &TriggerEvent) -> Protocol {
         | TriggerEvent::GamepadButtonSequence { .. } => Protocol::Hid,
         TriggerEvent::LongPress { button, .. } | TriggerEvent::DoubleTap { button, .. } if button.is_some() => {
             Protocol::Hid
+        }
+        TriggerEvent::Key { .. } | TriggerEvent::KeyChord { .. } | TriggerEvent::KeySequence { .. } => {
+            Protocol::Keyboard
+        }
+        TriggerEvent::LongPress { key, .. } | TriggerEvent::DoubleTap { key, .. } if key.is_some() => {
+            Protocol::Keyboard
         }
         TriggerEvent::ArtNetChannel { .. } => Protocol::ArtNet,
         _ => Protocol::Midi,

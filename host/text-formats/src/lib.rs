@@ -24,7 +24,7 @@ use conductor_expression::Expression;
 use conductor_keyboard::Key;
 use conductor_quantity::{
     Button, ButtonRange, Channel, ChannelExpr, CoarseRange, Controller, ControllerExpr, ControllerRange, DmxRange,
-    Malformed, Note, NoteExpr, NoteRange, NumberExpr, NumberRange, StickRange, TriggerRange,
+    KeyNumber, KeyRange, Malformed, Note, NoteExpr, NoteRange, NumberExpr, NumberRange, StickRange, TriggerRange,
 };
 
 /// A named grammar for a string.
@@ -79,6 +79,12 @@ pub const FORMATS: &[Format] = &[
         check: parses::<TriggerRange>,
     },
     Format {
+        name: "key-range",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
+        allowed: "a key such as \"f13\", or a range such as \"f13..f24\" with both ends included",
+        check: parses::<KeyRange>,
+    },
+    Format {
         name: "dmx-range",
         pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
         allowed: "a range such as \"1..16\" with both ends included",
@@ -108,6 +114,12 @@ pub const FORMATS: &[Format] = &[
         pattern: r"^[^.\x00-\x1f]+$",
         allowed: "a button such as \"south\"",
         check: parses::<Button>,
+    },
+    Format {
+        name: "key-number",
+        pattern: r"^[^.\x00-\x1f]+$",
+        allowed: "a key such as \"f13\"",
+        check: parses::<KeyNumber>,
     },
     Format {
         name: "time-of-day",

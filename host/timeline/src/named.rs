@@ -1,6 +1,6 @@
 //! What a person calls the numbers of an event: `note-on 36 100 ch 9` is about C2 on channel 10.
 
-use conductor_names::{channel, controller, gamepad, machine_control, note};
+use conductor_names::{channel, controller, gamepad, key, machine_control, note};
 
 /// The names of the numbers in an event that is written in the [line language](crate::timeline), as a comment of that
 /// language: `# C2, ch10`. `None` where nothing in it has a name that the text does not say.
@@ -13,6 +13,7 @@ pub fn comment(event: &str) -> Option<String> {
         "cc" => number().and_then(controller::name).map(str::to_owned),
         "gamepad-button" => number().and_then(gamepad::button_name).map(str::to_owned),
         "gamepad-stick" | "gamepad-trigger" => number().and_then(gamepad::axis_name).map(str::to_owned),
+        "key" => words.clone().next().and_then(|number| number.parse().ok()).and_then(key::name).map(str::to_owned),
         "sysex" => {
             let bytes = words.clone().map(|byte| u8::from_str_radix(byte, 16)).collect::<Result<Vec<u8>, _>>();
             bytes.ok().and_then(|bytes| machine_control::name(&bytes))
@@ -38,6 +39,7 @@ mod tests {
             ("cc 3 1 ch 1", "# ch2"),
             ("gamepad-button 128 down", "# south"),
             ("gamepad-stick 129 0.5", "# left y"),
+            ("key 439 down", "# f13"),
             ("sysex F0 7F 7F 06 02 F7", "# mmc play"),
         ] {
             assert_eq!(comment(event).as_deref(), Some(expected), "{event}");

@@ -36,6 +36,7 @@
 //! | `gamepad-button BUTTON down`, `gamepad-button BUTTON up` | 128-144 |
 //! | `gamepad-stick AXIS WAY` | 128-131, -1 to 1 |
 //! | `gamepad-trigger TRIGGER WAY` | 132-133, 0 to 1 |
+//! | `key KEY down`, `key KEY up` | 257-1023 |
 //! | `variable NUMBER VALUE` | 0-1023, a number: a change on the record, its unit being the value within 0 to 1 |
 //! | `beat BEAT BAR OF` | 1-255, 1-65535, 1-255: a beat on the record, in a bar of so many |
 //! | `transport start`, `continue`, `stop`, `lost` | the same of the clock's transport |
@@ -65,10 +66,10 @@ use std::str::FromStr;
 
 use conductor_engine::event::write_name;
 use conductor_engine::{
-    ArtNetChange, Event, GamepadEvent, MidiMessage, MusicalEvent, Nanos, OscArg, OscMessage, OscPattern, Transport,
+    ArtNetChange, Event, HidEvent, MidiMessage, MusicalEvent, Nanos, OscArg, OscMessage, OscPattern, Transport,
     VariableChange, check_address,
 };
-use conductor_names::{channel, controller, gamepad, note};
+use conductor_names::{channel, controller, gamepad, key, note};
 use hex::FromHex as _;
 
 /// Events in the order of time.
@@ -389,7 +390,7 @@ impl<'a> Line<'a> {
     }
 
     /// A number in range, or a name that `find` knows.
-    fn named(&mut self, what: &str, numbers: RangeInclusive<u8>, find: fn(&str) -> Option<u8>) -> Parsed<u8> {
+    fn named(&mut self, what: &str, numbers: RangeInclusive<u16>, find: fn(&str) -> Option<u16>) -> Parsed<u16> {
         let before = self.at;
         let name = match self.next()?.map(|found| found.token) {
             Some(Token::Word(word)) => find(word),
@@ -400,11 +401,11 @@ impl<'a> Line<'a> {
             return Ok(number);
         }
         self.at = before;
-        self.number(what, (*numbers.start()).into(), (*numbers.end()).into()).map(|number| number as u8)
+        self.number(what, *numbers.start(), *numbers.end())
     }
 
     fn note(&mut self) -> Parsed<u8> {
-        self.named("a note", 0..=127, note::number)
+        self.named("a note", 0..=127, |name| note::number(name).map(u16::from)).map(|note| note as u8)
     }
 
     /// A number from `min` to 1, with or without a point.
@@ -498,7 +499,7 @@ fn parse_amount(text: &str) -> Option<Nanos> {
 
 const MESSAGES: &str = "note-on, note-off, poly-aftertouch, cc, program, aftertouch, pitch-bend, \
     sysex, time-code, song-position, song-select, tune-request, clock, start, continue, stop, \
-    active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, artnet, variable, beat, transport";
+    active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, key, artnet, variable, beat, transport";
 
 /// What comes, to the end of the line.
 pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
@@ -535,7 +536,7 @@ pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
             MidiMessage::PolyAftertouch { note, pressure, channel: line.channel()? }
         }
         "cc" => {
-            let controller = line.named("a controller", 0..=127, controller::number)?;
+            let controller = line.named("a controller", 0..=127, |name| controller::number(name).map(u16::from))? as u8;
             let value = line.seven_bit("a value")?;
             MidiMessage::ControlChange { controller, value, channel: line.channel()? }
         }
@@ -563,16 +564,20 @@ pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
         "active-sensing" => MidiMessage::ActiveSensing,
         "reset" => MidiMessage::Reset,
         "osc" => return parse_osc(line),
-        "gamepad-button" => return parse_button(line).map(Event::Gamepad),
+        "gamepad-button" => return parse_button(line).map(Event::Hid),
         "gamepad-stick" => {
-            let stick = line.named("an axis", GamepadEvent::STICKS, gamepad::stick)?;
+            let stick = line.named("an axis", HidEvent::STICKS, |name| gamepad::stick(name).map(u16::from))?;
             let value = line.way("a way", -1.0)?;
-            return Ok(GamepadEvent::Stick { stick, value }.into());
+            return Ok(HidEvent::Stick { stick, value }.into());
         }
         "gamepad-trigger" => {
-            let trigger = line.named("a trigger", GamepadEvent::TRIGGERS, gamepad::trigger)?;
+            let trigger = line.named("a trigger", HidEvent::TRIGGERS, |name| gamepad::trigger(name).map(u16::from))?;
             let value = line.way("a way", 0.0)?;
-            return Ok(GamepadEvent::Trigger { trigger, value }.into());
+            return Ok(HidEvent::Trigger { trigger, value }.into());
+        }
+        "key" => {
+            let button = line.named("a key", HidEvent::KEYS, key::number)?;
+            return Ok(HidEvent::Button { button, pressed: parse_down(line, "a key")? }.into());
         }
         "artnet" => return parse_artnet(line).map(Event::ArtNet),
         "variable" => return parse_variable(line).map(Event::Variable),
@@ -584,18 +589,22 @@ pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
     Ok(Event::Midi(message))
 }
 
-fn parse_button(line: &mut Line) -> Parsed<GamepadEvent> {
-    let button = line.named("a button", GamepadEvent::BUTTONS, |name| gamepad::button(name).ok())?;
+fn parse_button(line: &mut Line) -> Parsed<HidEvent> {
+    let button = line.named("a button", HidEvent::BUTTONS, |name| gamepad::button(name).ok().map(u16::from))?;
+    Ok(HidEvent::Button { button, pressed: parse_down(line, "a button")? })
+}
+
+/// Whether it goes down, which is true, or comes up.
+fn parse_down(line: &mut Line, what: &str) -> Parsed<bool> {
     let found = line.expect("`down` or `up`")?;
-    let pressed = match found.token {
-        Token::Word("down") => true,
-        Token::Word("up") => false,
+    match found.token {
+        Token::Word("down") => Ok(true),
+        Token::Word("up") => Ok(false),
         _ => {
             let shown = line.quote(&found);
-            return mistake(found.at, format!("{shown} is not what a button does; write down or up"));
+            mistake(found.at, format!("{shown} is not what {what} does; write down or up"))
         }
-    };
-    Ok(GamepadEvent::Button { button, pressed })
+    }
 }
 
 fn parse_artnet(line: &mut Line) -> Parsed<ArtNetChange> {

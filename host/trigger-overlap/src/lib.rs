@@ -6,10 +6,10 @@
 use conductor_engine::{DmxRange, Edge, NumberRange, Push, Rotation, Trigger, ValueRange};
 
 /// Controllers that parameters (RPN, NRPN) are made of: data entry and its steps, and the parameter's number.
-const PARAMETER_CONTROLLERS: [u8; 8] = [6, 38, 96, 97, 98, 99, 100, 101];
+const PARAMETER_CONTROLLERS: [u16; 8] = [6, 38, 96, 97, 98, 99, 100, 101];
 
 /// The controller of the fine values of a pair has a number so much higher than that of the coarse ones.
-const FINE_ABOVE_COARSE: u8 = 32;
+const FINE_ABOVE_COARSE: u16 = 32;
 
 /// What two triggers have in common.
 pub trait Overlap {
@@ -30,7 +30,7 @@ pub trait Overlap {
 impl Overlap for Trigger {
     fn overlaps(&self, other: &Self) -> bool {
         use Trigger::{
-            Aftertouch, ArtNet, Beat, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,
+            Aftertouch, ArtNet, Beat, Button, Chord, ControlChange, DoubleTap, FineControl, GamepadStick,
             GamepadTrigger, LongPress, Note, Osc, OscPattern, Parameter, PitchBend, PolyAftertouch, ProgramChange,
             Sequence, SysEx, Transport, Turn, Variable,
         };
@@ -76,7 +76,7 @@ impl Overlap for Trigger {
             (OscPattern { pattern: a, .. }, Osc { address: b, .. })
             | (Osc { address: b, .. }, OscPattern { pattern: a, .. }) => a.matches(b),
             (OscPattern { pattern: a, .. }, OscPattern { pattern: b, .. }) => a == b,
-            (GamepadButton { buttons: a, edge: e }, GamepadButton { buttons: b, edge: f }) => {
+            (Button { buttons: a, edge: e }, Button { buttons: b, edge: f }) => {
                 a.meets(*b) && (presses(*e, *f) || e.has_release() && f.has_release())
             }
             (
@@ -108,7 +108,7 @@ impl Overlap for Trigger {
 
     fn covers(&self, other: &Self) -> bool {
         use Trigger::{
-            Aftertouch, ArtNet, Beat, Chord, ControlChange, DoubleTap, GamepadButton, LongPress, MidiAny, Note, Osc,
+            Aftertouch, ArtNet, Beat, Button, Chord, ControlChange, DoubleTap, LongPress, MidiAny, Note, Osc,
             OscPattern, PitchBend, PolyAftertouch, ProgramChange, Sequence, SysEx, Transport, Turn, Variable,
         };
         let presses = |edge: &Edge| edge.has_press();
@@ -156,13 +156,13 @@ impl Overlap for Trigger {
             (Osc { address: a, arg: x }, Osc { address: b, arg: y }) => a == b && (x.is_none() || x == y),
             (OscPattern { pattern, arg: None }, Osc { address, .. }) => pattern.matches(address),
             (OscPattern { pattern: a, arg: x }, OscPattern { pattern: b, arg: y }) => a == b && (x.is_none() || x == y),
-            (GamepadButton { buttons: a, edge: e }, GamepadButton { buttons: b, edge: f }) => {
+            (Button { buttons: a, edge: e }, Button { buttons: b, edge: f }) => {
                 a.covers(*b) && (!f.has_press() || e.has_press()) && (!f.has_release() || e.has_release())
             }
-            (GamepadButton { buttons: a, edge }, LongPress { keys: b, .. } | DoubleTap { keys: b, .. }) => {
+            (Button { buttons: a, edge }, LongPress { keys: b, .. } | DoubleTap { keys: b, .. }) => {
                 presses(edge) && a.covers(*b)
             }
-            (GamepadButton { buttons, edge }, Chord { keys, .. } | Sequence { keys, .. }) => {
+            (Button { buttons, edge }, Chord { keys, .. } | Sequence { keys, .. }) => {
                 presses(edge) && keys.iter().any(|key| buttons.contains(*key))
             }
             (ArtNet { universe: u, channels: a, value: v }, ArtNet { universe: w, channels: b, value: x }) => {
@@ -179,13 +179,13 @@ impl Overlap for Trigger {
     }
 
     fn may_keep_from(&self, suppresses: bool, other: &Self) -> bool {
-        use Trigger::{GamepadButton, MidiAny, Note, OscPattern};
+        use Trigger::{Button, MidiAny, Note, OscPattern};
         let presses = |trigger: &Self| match trigger {
-            Note { edge, .. } | GamepadButton { edge, .. } => edge.has_press(),
+            Note { edge, .. } | Button { edge, .. } => edge.has_press(),
             _ => true,
         };
         let releases =
-            |trigger: &Self| matches!(trigger, Note { edge, .. } | GamepadButton { edge, .. } if edge.has_release());
+            |trigger: &Self| matches!(trigger, Note { edge, .. } | Button { edge, .. } if edge.has_release());
         let is_midi = |trigger: &Self| midi_channel(trigger).is_some() || matches!(trigger, Self::SysEx { .. });
         if self.overlaps(other) || self.covers(other) {
             return true;
@@ -212,10 +212,10 @@ fn is_gesture(trigger: &Trigger) -> bool {
 /// Whether both wait for presses or releases of one key.
 fn keys_meet(one: &Trigger, other: &Trigger) -> bool {
     let of = |trigger: &Trigger| -> Vec<NumberRange> {
-        use Trigger::{Chord, DoubleTap, GamepadButton, LongPress, Note, Sequence};
+        use Trigger::{Button, Chord, DoubleTap, LongPress, Note, Sequence};
         match trigger {
             Note { notes: keys, .. }
-            | GamepadButton { buttons: keys, .. }
+            | Button { buttons: keys, .. }
             | LongPress { keys, .. }
             | DoubleTap { keys, .. } => vec![*keys],
             Chord { keys, .. } | Sequence { keys, .. } => keys.iter().map(|key| NumberRange::one(*key)).collect(),
@@ -232,7 +232,7 @@ fn controllers_meet(one: &Trigger, other: &Trigger) -> bool {
         match trigger {
             ControlChange { controllers, .. } | Turn { controllers, .. } => vec![*controllers],
             FineControl { controllers, .. } => {
-                let fine = |number: u8| number.saturating_add(FINE_ABOVE_COARSE);
+                let fine = |number: u16| number.saturating_add(FINE_ABOVE_COARSE);
                 vec![*controllers, NumberRange { first: fine(controllers.first), last: fine(controllers.last) }]
             }
             Parameter { .. } => PARAMETER_CONTROLLERS.map(NumberRange::one).to_vec(),
@@ -317,7 +317,7 @@ trait Range: Copy {
 
 impl Range for NumberRange {
     fn ends(self) -> (u16, u16) {
-        (self.first.into(), self.last.into())
+        (self.first, self.last)
     }
 }
 
@@ -374,11 +374,11 @@ mod tests {
         assert!(long.overlaps(&long.clone()));
     }
 
-    fn long_press(key: u8) -> Trigger {
+    fn long_press(key: u16) -> Trigger {
         Trigger::LongPress { keys: NumberRange::one(key), velocity: ValueRange::SEVEN_BIT, channel: None, after: 1 }
     }
 
-    fn note(key: u8, edge: Edge) -> Trigger {
+    fn note(key: u16, edge: Edge) -> Trigger {
         Trigger::Note { notes: NumberRange::one(key), velocity: ValueRange::SEVEN_BIT, edge, channel: None }
     }
 
@@ -416,7 +416,7 @@ mod tests {
         assert!(!cc(8).may_keep_from(false, &fine));
         let any = Trigger::MidiAny { channel: None };
         assert!(any.may_keep_from(false, &cc(1)) && any.may_keep_from(false, &long_press(36)));
-        let pad = Trigger::GamepadButton { buttons: NumberRange::one(128), edge: Edge::Press };
+        let pad = Trigger::Button { buttons: NumberRange::one(128), edge: Edge::Press };
         assert!(!any.may_keep_from(false, &pad));
     }
 }

@@ -26,7 +26,7 @@ impl Sink<u8> for Second {
 }
 
 fn keys() -> impl Strategy<Value = NumberRange> {
-    (0u8..4, 0u8..2).prop_map(|(first, more)| NumberRange { first, last: first + more })
+    (0u16..4, 0u16..2).prop_map(|(first, more)| NumberRange { first, last: first + more })
 }
 
 fn trigger() -> impl Strategy<Value = Trigger> {
@@ -42,14 +42,14 @@ fn trigger() -> impl Strategy<Value = Trigger> {
         2 => (keys(), channel(), time()).prop_map(
             move |(keys, channel, within)| Trigger::DoubleTap { keys, velocity, channel, taps: 2, within }
         ),
-        2 => (0u8..4, 0u8..4, channel(), time())
+        2 => (0u16..4, 0u16..4, channel(), time())
             .prop_map(|(one, two, channel, within)| Trigger::Sequence { keys: vec![one, two], channel, within }),
-        2 => (0u8..4, 1u8..3, channel(), time())
+        2 => (0u16..4, 1u16..3, channel(), time())
             .prop_map(|(one, more, channel, within)| Trigger::Chord { keys: vec![one, one + more], channel, within }),
-        2 => (select(vec![1u8, 6, 33, 38, 98, 99]), channel()).prop_map(move |(number, channel)| {
+        2 => (select(vec![1u16, 6, 33, 38, 98, 99]), channel()).prop_map(move |(number, channel)| {
             Trigger::ControlChange { controllers: NumberRange::one(number), value: velocity, channel }
         }),
-        1 => (select(vec![1u8, 6]), channel()).prop_map(|(number, channel)| Trigger::Turn {
+        1 => (select(vec![1u16, 6]), channel()).prop_map(|(number, channel)| Trigger::Turn {
             controllers: NumberRange::one(number), encoding: Encoding::TwosComplement, way: Rotation::Any, channel
         }),
         1 => channel().prop_map(|channel| Trigger::FineControl {

@@ -159,6 +159,7 @@ impl Waits {
             "gamepadbutton" => &["gamepad-button"],
             "gamepadanalogstick" => &["gamepad-stick"],
             "gamepadtrigger" => &["gamepad-trigger"],
+            "key" => &["key"],
             "artnetchannel" => &["artnet"],
             "sysex" => &["sysex"],
             "variable" => &["variable"],

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use conductor_engine::{
-    Cause, DeviceEvent, DeviceId, Engine, Event, Firing, GamepadEvent, Nanos, Record, RuleId, RuleSetHandle,
-    RuleSource, Sink, compile,
+    Cause, DeviceEvent, DeviceId, Engine, Event, Firing, HidEvent, Nanos, Record, RuleId, RuleSetHandle, RuleSource,
+    Sink, compile,
 };
 
 use crate::bytes::Bytes;
@@ -137,8 +137,8 @@ fn play(
     assert_eq!(engine.deadline(), None, "nothing takes for ever");
     for device in devices {
         // Sticks and triggers that are still out are all that may be left.
-        let middle = (128..=131).map(|stick| GamepadEvent::Stick { stick, value: 0.0 });
-        let middle = middle.chain((132..=133).map(|trigger| GamepadEvent::Trigger { trigger, value: 0.0 }));
+        let middle = (128..=131).map(|stick| HidEvent::Stick { stick, value: 0.0 });
+        let middle = middle.chain((132..=133).map(|trigger| HidEvent::Trigger { trigger, value: 0.0 }));
         for moved in middle {
             let event = DeviceEvent { device: device.clone(), event: moved.into() };
             engine.event(now, event, &mut Heard::default());

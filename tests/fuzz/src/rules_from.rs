@@ -1,7 +1,7 @@
 //! Rules and events, read from bytes: worlds small enough that they meet, and now and then nonsense.
 
 use conductor_engine::{
-    ArtNetChange, Condition, Day, Days, DeviceId, DmxRange, Edge, Encoding, Event, GamepadEvent, MidiMessage, Nanos,
+    ArtNetChange, Condition, Day, Days, DeviceId, DmxRange, Edge, Encoding, Event, HidEvent, MidiMessage, Nanos,
     NumberRange, OscArg, OscArgTest, OscMessage, OscPattern, Place, Push, Readings, Rotation, RuleSource, RuleSpec,
     Scope, SysExPattern, TimeRange, Trigger, ValueRange,
 };
@@ -52,14 +52,14 @@ pub fn rules(bytes: &mut Bytes<'_>, most: u8, sense: Sense) -> RuleSource<Option
     RuleSource { rules: rules.collect(), modes }
 }
 
-fn numbers(bytes: &mut Bytes<'_>, lowest: u8, highest: u8, sense: Sense) -> NumberRange {
+fn numbers(bytes: &mut Bytes<'_>, lowest: u16, highest: u16, sense: Sense) -> NumberRange {
     let (first, more) = (bytes.byte(), bytes.byte());
     if sense == Sense::Some && more == 255 {
-        return NumberRange { first, last: bytes.byte() };
+        return NumberRange { first: first.into(), last: bytes.byte().into() };
     }
-    let first = lowest + first % (highest - lowest + 1).min(5);
-    let more = if more >= 240 { 127 } else { more % 4 };
-    NumberRange { first, last: first.saturating_add(more).min(highest) }
+    let first = lowest + u16::from(first) % (highest - lowest + 1).min(5);
+    let more = if more >= 240 { 127 } else { u16::from(more) % 4 };
+    NumberRange { first, last: (first + more).min(highest) }
 }
 
 fn values(bytes: &mut Bytes<'_>, most: u16, sense: Sense) -> ValueRange {
@@ -138,7 +138,7 @@ fn trigger(bytes: &mut Bytes<'_>, sense: Sense) -> Trigger {
             Trigger::DoubleTap { keys, velocity, channel, taps: 2 + velocity.max as u8 % 3, within: time(bytes, sense) }
         }
         8..=10 => chord(bytes, sense),
-        11 => Trigger::GamepadButton { buttons: numbers(bytes, 128, 144, sense), edge: edge(bytes) },
+        11 => Trigger::Button { buttons: numbers(bytes, 128, 144, sense), edge: edge(bytes) },
         12 => Trigger::GamepadStick {
             sticks: numbers(bytes, 128, 131, sense),
             push: bytes.pick(&[Push::Positive, Push::Negative, Push::Any]),
@@ -211,12 +211,12 @@ fn trigger(bytes: &mut Bytes<'_>, sense: Sense) -> Trigger {
 }
 
 fn chord(bytes: &mut Bytes<'_>, sense: Sense) -> Trigger {
-    let mut keys: Vec<u8> = match sense {
+    let mut keys: Vec<u16> = match sense {
         Sense::All => {
-            let first = if bytes.one_in(4) { 128 } else { bytes.below(4) };
-            (0..2 + bytes.below(3)).map(|step| first + step).collect()
+            let first = if bytes.one_in(4) { 128 } else { bytes.below(4).into() };
+            (0..2 + bytes.below(3)).map(|step| first + u16::from(step)).collect()
         }
-        Sense::Some => (0..bytes.below(12)).map(|_| bytes.byte() % 146).collect(),
+        Sense::Some => (0..bytes.below(12)).map(|_| u16::from(bytes.byte() % 146)).collect(),
     };
     keys.sort_unstable();
     let channel = match keys.first() {
@@ -266,10 +266,10 @@ pub fn event(bytes: &mut Bytes<'_>) -> Event {
             let controller = bytes.pick(&[0, 1, 2, 3, 6, 32, 33, 38, 96, 97, 98, 99, 100, 101, 120, 123]);
             MidiMessage::ControlChange { channel, controller, value: bytes.byte() & 127 }.into()
         }
-        11 => GamepadEvent::Button { button: 128 + note, pressed: true }.into(),
-        12 => GamepadEvent::Button { button: 128 + note, pressed: false }.into(),
-        13 => GamepadEvent::Stick { stick: 128 + note % 4, value: f32::from(bytes.byte()) / 127.5 - 1.0 }.into(),
-        14 => GamepadEvent::Trigger { trigger: 132 + note % 2, value: f32::from(bytes.byte()) / 255.0 }.into(),
+        11 => HidEvent::Button { button: u16::from(128 + note), pressed: true }.into(),
+        12 => HidEvent::Button { button: u16::from(128 + note), pressed: false }.into(),
+        13 => HidEvent::Stick { stick: u16::from(128 + note % 4), value: f32::from(bytes.byte()) / 127.5 - 1.0 }.into(),
+        14 => HidEvent::Trigger { trigger: u16::from(132 + note % 2), value: f32::from(bytes.byte()) / 255.0 }.into(),
         15 => {
             let (universe, channel) = (u16::from(note % 2), 1 + u16::from(note));
             ArtNetChange { universe, channel, value: bytes.byte(), previous: bytes.byte() }.into()

@@ -35,6 +35,8 @@ use conductor_install::store::PackageStore;
 use conductor_ports::PortBackend;
 use conductor_ports::artnet::ArtNetBackend;
 use conductor_ports::gamepad::GamepadBackend;
+#[cfg(target_os = "linux")]
+use conductor_ports::keyboard::KeyboardBackend;
 use conductor_ports::midi::MidiBackend;
 use conductor_ports::osc::OscBackend;
 #[cfg(unix)]
@@ -349,6 +351,8 @@ pub fn system_ports() -> Vec<Box<dyn PortBackend>> {
     vec![
         Box::new(MidiBackend::new()),
         Box::new(GamepadBackend::new()),
+        #[cfg(target_os = "linux")]
+        Box::new(KeyboardBackend::new()),
         Box::new(OscBackend::new()),
         Box::new(ArtNetBackend::new()),
     ]

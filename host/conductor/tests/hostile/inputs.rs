@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, Event, Firing, GamepadEvent, MidiMessage, OscArg, OscMessage, RuleSetHandle,
-    RuleSource, RuleSpec, Sink, Trigger, compile,
+    DeviceEvent, DeviceId, Engine, Event, Firing, HidEvent, MidiMessage, OscArg, OscMessage, RuleSetHandle, RuleSource,
+    RuleSpec, Sink, Trigger, compile,
 };
 use conductor_ports::artnet::Universes;
 use conductor_ports::coalescing::Pacer;
@@ -117,12 +117,12 @@ fn a_stick_that_is_shaken_comes_to_rest_all_the_same() {
     let mut port = Port::new(100);
     for n in 0..MANY {
         let value = (n % 200) as f32 / 100.0 - 1.0;
-        port.sink.gamepad(GamepadEvent::Stick { stick: 128, value });
-        port.sink.gamepad(GamepadEvent::Button { button: 128, pressed: n % 2 == 0 });
+        port.sink.hid(HidEvent::Stick { stick: 128, value });
+        port.sink.hid(HidEvent::Button { button: 128, pressed: n % 2 == 0 });
     }
-    port.sink.gamepad(GamepadEvent::Stick { stick: 128, value: 0.0 });
+    port.sink.hid(HidEvent::Stick { stick: 128, value: 0.0 });
     let (events, counters) = port.end();
-    let is_stick = |event: &&Event| matches!(event, Event::Gamepad(GamepadEvent::Stick { .. }));
+    let is_stick = |event: &&Event| matches!(event, Event::Hid(HidEvent::Stick { .. }));
     assert_eq!(events.iter().rfind(is_stick).map(Event::value), Some(0.0));
     assert_eq!(events.iter().filter(|event| !is_stick(event)).count() as u64, MANY, "each press and release");
     assert_eq!(count(&counters.events) + count(&counters.dropped), 2 * MANY + 1);

@@ -35,7 +35,7 @@ fn everything_is_read_without_a_warning() {
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
     let config = loaded.config;
     assert_eq!(config.advanced_settings.listen_mode, ListenMode::All);
-    assert_eq!(config.bindings.len(), 9);
+    assert_eq!(config.bindings.len(), 11);
     assert_eq!(config.modes[0].mappings[0].priority, -5);
     let profile = &config.profiles[0];
     assert_eq!((profile.apps.len(), profile.title.as_deref(), &*profile.mode), (2, Some("mix"), "Live"));
@@ -87,6 +87,8 @@ fn what_is_absent_has_its_default() {
         panic!("no gamepad")
     };
     assert_eq!(dead_zone, 0.1);
+    let keyboard = &read("[[bindings]]\nalias = 'a'\nprotocol = 'keyboard'").bindings[0].connection;
+    assert_eq!(*keyboard, Connection::Keyboard { matchers: vec![], name: None, grab: false });
     let artnet = &read("[[bindings]]\nalias = 'a'\nprotocol = 'artnet'\ninput = {}").bindings[0].connection;
     let input = ArtNetInput { host: "127.0.0.1".to_owned(), port: 6454, allow: vec![] };
     assert_eq!(*artnet, Connection::ArtNet { input: Some(input), output: None });

@@ -7,7 +7,7 @@ use super::*;
 use crate::gesture::Encoding;
 use crate::trigger::{Edge, Push, Readings, Rotation};
 
-fn note(first: u8, last: u8, min: u16, max: u16, channel: Option<u8>) -> Trigger {
+fn note(first: u16, last: u16, min: u16, max: u16, channel: Option<u8>) -> Trigger {
     Trigger::Note { notes: NumberRange { first, last }, velocity: ValueRange { min, max }, edge: Edge::Press, channel }
 }
 
@@ -60,7 +60,7 @@ fn every_trigger_is_checked() {
     let readings = Readings::Each;
     let press = |keys, velocity, channel, after| Trigger::LongPress { keys, velocity, channel, after };
     let tap = |keys, within| Trigger::DoubleTap { keys, velocity: seven, channel: None, taps: 2, within };
-    let chord = |keys: &[u8], within| Trigger::Chord { keys: keys.into(), channel: None, within };
+    let chord = |keys: &[u16], within| Trigger::Chord { keys: keys.into(), channel: None, within };
     let bad_arg = Some(OscArgTest { index: 0, min: 1.0, max: 0.0 });
     let wrong = [
         note(0, 128, 0, 127, None),
@@ -83,7 +83,10 @@ fn every_trigger_is_checked() {
         Trigger::Osc { address: "/a b".into(), arg: None },
         Trigger::Osc { address: "/a".into(), arg: bad_arg },
         Trigger::OscPattern { pattern: OscPattern::parse("/*").unwrap().into(), arg: bad_arg },
-        Trigger::GamepadButton { buttons: NumberRange { first: 127, last: 130 }, edge: Edge::Press },
+        Trigger::Button { buttons: NumberRange { first: 127, last: 130 }, edge: Edge::Press },
+        Trigger::Button { buttons: NumberRange { first: 140, last: 257 }, edge: Edge::Press },
+        Trigger::Button { buttons: NumberRange { first: 257, last: 1024 }, edge: Edge::Press },
+        Trigger::Button { buttons: NumberRange::one(256), edge: Edge::Press },
         Trigger::GamepadStick { sticks: NumberRange::one(132), push: Push::Any, dead_zone: 0.1, readings },
         Trigger::GamepadStick { sticks: NumberRange::one(128), push: Push::Any, dead_zone: f32::NAN, readings },
         Trigger::GamepadTrigger { triggers: NumberRange::one(132), threshold: 1.5, readings },
@@ -107,6 +110,7 @@ fn every_trigger_is_checked() {
         chord(&[2, 1], 1),
         chord(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 1),
         chord(&[100, 130], 1),
+        chord(&[136, 257], 1),
         chord(&[1, 2], 0),
         Trigger::Turn { controllers: too_far, encoding: Encoding::IncDec, way: Rotation::Any, channel: None },
         Trigger::Turn { controllers: all, encoding: Encoding::IncDec, way: Rotation::Any, channel },

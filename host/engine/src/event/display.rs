@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{ArtNetChange, Event, GamepadEvent};
+use super::{ArtNetChange, Event, HidEvent};
 use crate::midi::MidiMessage;
 use crate::osc::OscArg;
 
@@ -27,10 +27,10 @@ impl fmt::Display for Event {
                 write_name(f, message.address())?;
                 message.args().iter().try_for_each(|arg| write!(f, " {arg}"))
             }
-            Self::Gamepad(GamepadEvent::Button { button, pressed }) => {
+            Self::Hid(HidEvent::Button { button, pressed }) => {
                 write!(f, " {button} {}", if *pressed { "down" } else { "up" })
             }
-            Self::Gamepad(moved) => write!(f, " {} {}", moved.number(), moved.value()),
+            Self::Hid(moved) => write!(f, " {} {}", moved.number(), moved.value()),
             Self::ArtNet(ArtNetChange { universe, channel, value, previous }) => {
                 write!(f, " {universe} {channel} {value} {previous}")
             }

@@ -11,26 +11,26 @@ use crate::rule_set::ModeIx;
 /// Rule sets that are kept for what is under way in them.
 pub(crate) const MAX_RULE_SETS: usize = 4;
 
-/// A key of a device: a note on a channel, or a gamepad's button.
+/// A key of a device: a note on a channel, or a button or key of what has no channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// 0 to 15; [`Key::NO_CHANNEL`] for a button.
     channel: u8,
-    number: u8,
+    number: u16,
 }
 
 impl Key {
     const NO_CHANNEL: u8 = 0xFF;
 
     pub(crate) fn note(channel: u8, note: u8) -> Self {
-        Self { channel, number: note }
+        Self { channel, number: note.into() }
     }
 
-    pub(crate) fn button(button: u8) -> Self {
+    pub(crate) fn button(button: u16) -> Self {
         Self { channel: Self::NO_CHANNEL, number: button }
     }
 
-    pub(crate) fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u16 {
         self.number
     }
 
@@ -49,7 +49,7 @@ impl Key {
             Event::Gesture(GestureEvent::Chord(chord)) => *chord.presses().last()?,
             event => return KeyChange::of(event).pressed(),
         };
-        Some(press.channel.map_or(Self::button(press.key), |channel| Self::note(channel, press.key)))
+        Some(press.channel.map_or(Self::button(press.key), |channel| Self { channel, number: press.key }))
     }
 
     pub(crate) fn press(self, velocity: u8) -> Press {

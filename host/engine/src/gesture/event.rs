@@ -5,7 +5,8 @@ use std::fmt;
 /// An event recognized from several others. Part of an [`Event`](crate::Event); the engine makes
 /// them, no port does.
 ///
-/// A key is a note, 0 to 127, or a gamepad's button, 128 to 144. A button is pressed as hard as can be: 127.
+/// A key is a note, 0 to 127, a gamepad's button, 128 to 144, or a keyboard's key, 257 to 1023. One that is no note is
+/// pressed as hard as can be: 127.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GestureEvent {
     /// A key has been down for long enough.
@@ -60,10 +61,10 @@ pub enum GestureEvent {
 /// A key that went down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Press {
-    /// The MIDI channel, 0 to 15; `None` if it is a button.
+    /// The MIDI channel, 0 to 15; `None` if it is no note.
     pub channel: Option<u8>,
-    /// The note or button.
-    pub key: u8,
+    /// The note, button or key.
+    pub key: u16,
     /// How hard, 1 to 127.
     pub velocity: u8,
 }
@@ -107,8 +108,8 @@ impl GestureEvent {
     /// The key, lowest key, controller or parameter.
     pub fn number(&self) -> u16 {
         match *self {
-            Self::LongPress { press, .. } | Self::DoubleTap { press, .. } => press.key.into(),
-            Self::Chord(chord) => chord.presses().first().map_or(0, |press| press.key.into()),
+            Self::LongPress { press, .. } | Self::DoubleTap { press, .. } => press.key,
+            Self::Chord(chord) => chord.presses().first().map_or(0, |press| press.key),
             Self::Turn { controller, .. } | Self::FineControl { controller, .. } => controller.into(),
             Self::Parameter { parameter, .. } => parameter,
         }

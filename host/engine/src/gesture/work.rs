@@ -6,7 +6,7 @@ use crate::Nanos;
 use crate::choice::PressDecisions;
 use crate::condition::EvalContext;
 use crate::engine::{Firing, Sink};
-use crate::event::{Event, GamepadEvent};
+use crate::event::{Event, HidEvent};
 use crate::handle::RuleSetGuard;
 use crate::input_state::{fourteen_bits, parameter};
 use crate::midi::MidiMessage;
@@ -39,8 +39,8 @@ impl KeyChange {
                 Self::Down(Key::note(channel, note), velocity)
             }
             Event::Midi(MidiMessage::NoteOff { channel, note, .. }) => Self::Up(Key::note(channel, note)),
-            Event::Gamepad(GamepadEvent::Button { button, pressed: true }) => Self::Down(Key::button(button), 127),
-            Event::Gamepad(GamepadEvent::Button { button, pressed: false }) => Self::Up(Key::button(button)),
+            Event::Hid(HidEvent::Button { button, pressed: true }) => Self::Down(Key::button(button), 127),
+            Event::Hid(HidEvent::Button { button, pressed: false }) => Self::Up(Key::button(button)),
             Event::Midi(MidiMessage::ControlChange { channel, controller: 120 | 123..=127, .. }) => {
                 Self::AllUp(Some(channel))
             }
@@ -122,8 +122,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             Event::Midi(MidiMessage::ControlChange { channel, controller, value }) => {
                 self.control(here, channel, controller, value, stood)
             }
-            Event::Gamepad(GamepadEvent::Stick { stick: number, value })
-            | Event::Gamepad(GamepadEvent::Trigger { trigger: number, value }) => {
+            Event::Hid(HidEvent::Stick { stick: number, value })
+            | Event::Hid(HidEvent::Trigger { trigger: number, value }) => {
                 let stood = stood.unwrap_or(0.0);
                 self.way(here, number, value, stood);
                 self.follow(here, number, value, stood);
@@ -223,7 +223,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     }
 
     /// The sequence of a rule, if the press that began just now is its last. One that it is not the next of begins anew.
-    fn whole_sequence(&mut self, here: &Here<'_, A>, rule: RuleId, keys: &[u8]) -> Option<Found> {
+    fn whole_sequence(&mut self, here: &Here<'_, A>, rule: RuleId, keys: &[u16]) -> Option<Found> {
         let of_rule =
             |attempt: &Attempt| (attempt.goal, attempt.set, attempt.rank) == (Goal::NextKey, here.set, rule.0);
         let taken = || self.attempts.attempts().iter().filter(|attempt| of_rule(attempt));
@@ -246,7 +246,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     }
 
     /// The chord of a rule, if all its keys are down and none of them too long ago.
-    fn whole_chord(&mut self, here: &Here<'_, A>, rule: RuleId, keys: &[u8]) -> Option<Found> {
+    fn whole_chord(&mut self, here: &Here<'_, A>, rule: RuleId, keys: &[u16]) -> Option<Found> {
         let of_rule =
             |attempt: &Attempt| attempt.set == here.set && attempt.rank == rule.0 && attempt.goal == Goal::Chord;
         let mut members = [None; ChordEvent::MAX_KEYS];
@@ -369,7 +369,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     }
 
     /// A stick or trigger moves from where it stood.
-    fn way(&mut self, here: &Here<'_, A>, number: u8, value: f32, stood: f32) {
+    fn way(&mut self, here: &Here<'_, A>, number: u16, value: f32, stood: f32) {
         let key = Key::button(number);
         let kept = self.kept;
         self.attempts.end(|attempt| {
@@ -405,7 +405,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     /// A stick or trigger moves from where it stood, for the rules that follow it. Those that took the reading
     /// wait for its return. Those that it leaves fire once more, with a reading of 0: rules of the active mode
     /// that could have taken where it stood, and every rule that took a reading before, in any mode.
-    fn follow(&mut self, here: &Here<'_, A>, number: u8, value: f32, stood: f32) {
+    fn follow(&mut self, here: &Here<'_, A>, number: u16, value: f32, stood: f32) {
         let key = Key::button(number);
         let mut consumed = here.consumed;
         let (device, context) = (self.attempts.device.clone(), self.context);
@@ -453,10 +453,10 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
 
     fn fire_rest(&mut self, set: u8, rank: u32, key: Key, position: u16, mode: ModeIx) {
         let number = key.number();
-        let at_rest = if GamepadEvent::STICKS.contains(&number) {
-            GamepadEvent::Stick { stick: number, value: 0.0 }
+        let at_rest = if HidEvent::STICKS.contains(&number) {
+            HidEvent::Stick { stick: number, value: 0.0 }
         } else {
-            GamepadEvent::Trigger { trigger: number, value: 0.0 }
+            HidEvent::Trigger { trigger: number, value: 0.0 }
         };
         self.fire_found(&Found { set, rank, position, mode, presses: Presses::default(), event: at_rest.into() });
     }
@@ -578,7 +578,7 @@ fn wanted(trigger: &Trigger, value: u16) -> bool {
 fn control_event(key: Key, parameter: Option<(bool, u16)>, value: u16) -> GestureEvent {
     let channel = key.press(0).channel.unwrap_or(0);
     match parameter {
-        None => GestureEvent::FineControl { channel, controller: key.number(), value },
+        None => GestureEvent::FineControl { channel, controller: key.number() as u8, value },
         Some((registered, parameter)) => GestureEvent::Parameter { channel, registered, parameter, value },
     }
 }

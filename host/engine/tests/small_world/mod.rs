@@ -13,10 +13,10 @@ const PATTERNS: [&str; 6] = ["/mixer/*/fader", "/mixer/[12]/fader", "/mixer", "/
 fn numbers() -> impl Strategy<Value = NumberRange> {
     prop_oneof![
         2 => Just(NumberRange::ALL),
-        4 => (0u8..4).prop_map(NumberRange::one),
-        2 => (0u8..4, 0u8..4).prop_map(|(first, more)| NumberRange { first, last: first + more }),
-        1 => (120u8..128).prop_map(|first| NumberRange { first, last: 127 }),
-        1 => (0u8..128).prop_map(|last| NumberRange { first: 0, last }),
+        4 => (0u16..4).prop_map(NumberRange::one),
+        2 => (0u16..4, 0u16..4).prop_map(|(first, more)| NumberRange { first, last: first + more }),
+        1 => (120u16..128).prop_map(|first| NumberRange { first, last: 127 }),
+        1 => (0u16..128).prop_map(|last| NumberRange { first: 0, last }),
     ]
 }
 
@@ -72,11 +72,15 @@ pub fn trigger() -> impl Strategy<Value = Trigger> {
             pattern: OscPattern::parse(pattern).expect("a pattern").into(),
             arg,
         }),
-        1 => (128u8..=144, 0u8..4, edge()).prop_map(|(first, more, edge)| Trigger::GamepadButton {
+        1 => (128u16..=144, 0u16..4, edge()).prop_map(|(first, more, edge)| Trigger::Button {
             buttons: NumberRange { first, last: (first + more).min(144) },
             edge,
         }),
-        1 => (128u8..=131, select(vec![Push::Negative, Push::Positive, Push::Any]), 0.0f32..1.0).prop_map(
+        1 => (257u16..=262, 0u16..4, edge()).prop_map(|(first, more, edge)| Trigger::Button {
+            buttons: NumberRange { first, last: first + more },
+            edge,
+        }),
+        1 => (128u16..=131, select(vec![Push::Negative, Push::Positive, Push::Any]), 0.0f32..1.0).prop_map(
             |(stick, push, dead_zone)| Trigger::GamepadStick {
                 sticks: NumberRange::one(stick),
                 push,
@@ -84,7 +88,7 @@ pub fn trigger() -> impl Strategy<Value = Trigger> {
                 readings: Readings::Each,
             }
         ),
-        1 => (132u8..=133, 0.0f32..1.0).prop_map(|(first, threshold)| Trigger::GamepadTrigger {
+        1 => (132u16..=133, 0.0f32..1.0).prop_map(|(first, threshold)| Trigger::GamepadTrigger {
             triggers: NumberRange { first, last: 133 },
             threshold,
             readings: Readings::Each,
@@ -129,9 +133,10 @@ pub fn event() -> impl Strategy<Value = Event> {
     let osc = (select(addresses), proptest::collection::vec(osc_arg, 0..3))
         .prop_map(|(address, args)| Event::from(OscMessage::new(address, args)));
     let gamepad = prop_oneof![
-        (128u8..=144, any::<bool>()).prop_map(|(button, pressed)| GamepadEvent::Button { button, pressed }),
-        (128u8..=131, -1.0f32..=1.0).prop_map(|(stick, value)| GamepadEvent::Stick { stick, value }),
-        (132u8..=133, 0.0f32..=1.0).prop_map(|(trigger, value)| GamepadEvent::Trigger { trigger, value }),
+        (128u16..=144, any::<bool>()).prop_map(|(button, pressed)| HidEvent::Button { button, pressed }),
+        (257u16..=268, any::<bool>()).prop_map(|(button, pressed)| HidEvent::Button { button, pressed }),
+        (128u16..=131, -1.0f32..=1.0).prop_map(|(stick, value)| HidEvent::Stick { stick, value }),
+        (132u16..=133, 0.0f32..=1.0).prop_map(|(trigger, value)| HidEvent::Trigger { trigger, value }),
     ];
     let artnet = (0u16..3, 1u16..8, any::<u8>()).prop_map(|(universe, channel, value)| ArtNetChange {
         universe,
@@ -142,7 +147,7 @@ pub fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         5 => midi.prop_map(Event::Midi),
         1 => osc,
-        1 => gamepad.prop_map(Event::Gamepad),
+        1 => gamepad.prop_map(Event::Hid),
         1 => artnet.prop_map(Event::ArtNet)
     ]
 }

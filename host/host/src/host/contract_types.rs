@@ -126,7 +126,8 @@ pub(super) const fn severity(severity: Severity) -> host_state::Severity {
 const fn protocol(protocol: Protocol) -> host_state::Protocol {
     match protocol {
         Protocol::Midi => host_state::Protocol::Midi,
-        Protocol::Hid => host_state::Protocol::Hid,
+        // The contract has no other word for them.
+        Protocol::Hid | Protocol::Keyboard | Protocol::Mouse => host_state::Protocol::Hid,
         Protocol::Osc => host_state::Protocol::Osc,
         Protocol::ArtNet => host_state::Protocol::Artnet,
     }

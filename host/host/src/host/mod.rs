@@ -243,6 +243,8 @@ impl Host {
                     .put(Observation::Reload(format!("reloaded {file_name}: {}", plural(reloaded.rules, "rule"))));
             }
             Err(diagnostics) => {
+                // The person who mends the file has to be able to type.
+                self.supervisor.release_grabs();
                 let text = format!("{file_name} was refused; the old rules stay ({})", mistakes(diagnostics));
                 self.in_force.set_refused(Some(text.clone()));
                 self.observer.put(Observation::Refused(text));

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use chrono::{Datelike as _, Timelike as _};
 use conductor_config as config;
 use conductor_dispatch::desktop::recorded::Recording;
-use conductor_engine::{Day, Event, OscArg, OscMessage};
+use conductor_engine::{Day, Event, EventKind, OscArg, OscMessage};
 use conductor_host::host::Host;
 use conductor_observer::Observation;
 use conductor_ports::engine_input::Input;
@@ -179,7 +179,8 @@ impl Stage {
             if devices.iter().all(|(device, _)| *device != entry.device) {
                 let protocol = match entry.event {
                     Event::Osc(_) => Protocol::Osc,
-                    Event::Gamepad(_) => Protocol::Hid,
+                    Event::Hid(_) if entry.event.kind() == EventKind::Key => Protocol::Keyboard,
+                    Event::Hid(_) => Protocol::Hid,
                     Event::ArtNet(_) => Protocol::ArtNet,
                     _ => Protocol::Midi,
                 };
@@ -294,7 +295,7 @@ impl Stage {
                 self.ports.play(port, &bytes)
             }
             Event::Osc(message) => self.ports.play_osc(port, &packet(message)),
-            Event::Gamepad(moved) => self.ports.play_gamepad(port, *moved),
+            Event::Hid(moved) => self.ports.play_gamepad(port, *moved),
             Event::ArtNet(change) => self.ports.play_artnet(port, *change),
             Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => return Err("it comes from no port".into()),
         };

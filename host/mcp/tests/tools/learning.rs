@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use conductor_engine::GamepadEvent;
+use conductor_engine::HidEvent;
 use conductor_ports::{Direction, PortInfo, Protocol, UsbDevice};
 use serde_json::{Value, json};
 
@@ -193,10 +193,10 @@ fn every_control_of_a_gamepad_is_learned_from_every_kind_of_port() {
         stage.host.status().ports.ports.iter().filter(|port| port.port.protocol == Protocol::Hid).count() == 4
             && stage.ports.is_open("left")
     });
-    let button = |button, pressed| GamepadEvent::Button { button, pressed };
-    let stick = |value| GamepadEvent::Stick { stick: 129, value };
-    let trigger = |value| GamepadEvent::Trigger { trigger: 133, value };
-    let kinds: [(&[GamepadEvent], &str, &str); 3] = [
+    let button = |button, pressed| HidEvent::Button { button, pressed };
+    let stick = |value| HidEvent::Stick { stick: 129, value };
+    let trigger = |value| HidEvent::Trigger { trigger: 133, value };
+    let kinds: [(&[HidEvent], &str, &str); 3] = [
         (&[button(128, true), button(128, false)], "button", "button = 128"),
         (&[stick(-0.2), stick(-0.9)], "stick", "axis = 129"),
         (&[trigger(0.2), trigger(0.9)], "trigger", "trigger = 133"),

@@ -19,9 +19,10 @@ pub(super) fn edge(said: Option<config::Edge>, action: &config::Action) -> engin
 /// Whether the rule matches releases only because its action needs them, not because the mapping says so.
 pub(super) fn hears_releases_of_itself(event: &TriggerEvent, action: &config::Action) -> bool {
     let unsaid = match event {
-        TriggerEvent::Note { on, .. } | TriggerEvent::NoteRange { on, .. } | TriggerEvent::GamepadButton { on, .. } => {
-            on.is_none()
-        }
+        TriggerEvent::Note { on, .. }
+        | TriggerEvent::NoteRange { on, .. }
+        | TriggerEvent::GamepadButton { on, .. }
+        | TriggerEvent::Key { on, .. } => on.is_none(),
         TriggerEvent::VelocityRange { .. } => true,
         _ => false,
     };
@@ -57,8 +58,10 @@ pub(super) fn holds_on(event: &TriggerEvent, action: &config::Action) -> bool {
             | TriggerEvent::DoubleTap { .. }
             | TriggerEvent::NoteChord { .. }
             | TriggerEvent::GamepadButtonChord { .. }
+            | TriggerEvent::KeyChord { .. }
             | TriggerEvent::NoteSequence { .. }
             | TriggerEvent::GamepadButtonSequence { .. }
+            | TriggerEvent::KeySequence { .. }
     );
     is_gesture && holds(action)
 }

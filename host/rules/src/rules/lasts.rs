@@ -63,16 +63,19 @@ fn collect(action: &config::Action, is_later: bool, asked: &mut Vec<Lasts>) -> R
 /// Whether a trigger is for keys that go down.
 fn is_of_keys(event: &TriggerEvent) -> bool {
     match event {
-        TriggerEvent::Note { on, .. } | TriggerEvent::NoteRange { on, .. } | TriggerEvent::GamepadButton { on, .. } => {
-            *on != Some(config::Edge::Release)
-        }
+        TriggerEvent::Note { on, .. }
+        | TriggerEvent::NoteRange { on, .. }
+        | TriggerEvent::GamepadButton { on, .. }
+        | TriggerEvent::Key { on, .. } => *on != Some(config::Edge::Release),
         TriggerEvent::VelocityRange { .. }
         | TriggerEvent::LongPress { .. }
         | TriggerEvent::DoubleTap { .. }
         | TriggerEvent::NoteChord { .. }
         | TriggerEvent::GamepadButtonChord { .. }
+        | TriggerEvent::KeyChord { .. }
         | TriggerEvent::NoteSequence { .. }
-        | TriggerEvent::GamepadButtonSequence { .. } => true,
+        | TriggerEvent::GamepadButtonSequence { .. }
+        | TriggerEvent::KeySequence { .. } => true,
         _ => false,
     }
 }

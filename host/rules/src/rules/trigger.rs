@@ -29,7 +29,7 @@ pub(super) fn trigger(
             channel: channel.map(config::Channel::get),
         },
         TriggerEvent::NoteRange { note_min, note_max, velocity_range, on, channel } => Trigger::Note {
-            notes: NumberRange { first: note_min.get(), last: note_max.get() },
+            notes: NumberRange { first: note_min.get().into(), last: note_max.get().into() },
             velocity: values(*velocity_range),
             edge: edge(*on, action),
             channel: channel.map(config::Channel::get),
@@ -72,8 +72,9 @@ pub(super) fn trigger(
             }
         }
         TriggerEvent::GamepadButton { button, on } => {
-            Trigger::GamepadButton { buttons: range(*button), edge: edge(*on, action) }
+            Trigger::Button { buttons: range(*button), edge: edge(*on, action) }
         }
+        TriggerEvent::Key { key, on } => Trigger::Button { buttons: range(*key), edge: edge(*on, action) },
         TriggerEvent::GamepadAnalogStick { axis, direction, dead_zone, on } => Trigger::GamepadStick {
             sticks: range(*axis),
             push: match direction {
@@ -105,36 +106,48 @@ pub(super) fn trigger(
                 config::TransportChange::Stop => Transport::Stop,
             },
         },
-        TriggerEvent::LongPress { note, button, velocity_range, duration_ms, channel } => Trigger::LongPress {
-            keys: keys(*note, *button)?,
+        TriggerEvent::LongPress { note, button, key, velocity_range, duration_ms, channel } => Trigger::LongPress {
+            keys: keys(*note, *button, *key)?,
             velocity: values(*velocity_range),
             channel: channel.map(config::Channel::get),
             after: nanos(*duration_ms),
         },
-        TriggerEvent::DoubleTap { note, button, velocity_range, taps, timeout_ms, channel } => Trigger::DoubleTap {
-            keys: keys(*note, *button)?,
-            velocity: values(*velocity_range),
-            channel: channel.map(config::Channel::get),
-            taps: *taps,
-            within: nanos(*timeout_ms),
-        },
+        TriggerEvent::DoubleTap { note, button, key, velocity_range, taps, timeout_ms, channel } => {
+            Trigger::DoubleTap {
+                keys: keys(*note, *button, *key)?,
+                velocity: values(*velocity_range),
+                channel: channel.map(config::Channel::get),
+                taps: *taps,
+                within: nanos(*timeout_ms),
+            }
+        }
         TriggerEvent::NoteChord { notes, timeout_ms, channel } => Trigger::Chord {
-            keys: ascending(notes.iter().map(|note| note.get())),
+            keys: ascending(notes.iter().map(|note| note.get().into())),
             channel: channel.map(config::Channel::get),
             within: nanos(*timeout_ms),
         },
         TriggerEvent::GamepadButtonChord { buttons, timeout_ms } => Trigger::Chord {
-            keys: ascending(buttons.iter().map(|button| button.get())),
+            keys: ascending(buttons.iter().map(|button| button.get().into())),
+            channel: None,
+            within: nanos(*timeout_ms),
+        },
+        TriggerEvent::KeyChord { keys, timeout_ms } => Trigger::Chord {
+            keys: ascending(keys.iter().map(|key| key.get())),
             channel: None,
             within: nanos(*timeout_ms),
         },
         TriggerEvent::NoteSequence { notes, timeout_ms, channel } => Trigger::Sequence {
-            keys: notes.iter().map(|note| note.get()).collect(),
+            keys: notes.iter().map(|note| note.get().into()).collect(),
             channel: channel.map(config::Channel::get),
             within: nanos(*timeout_ms),
         },
         TriggerEvent::GamepadButtonSequence { buttons, timeout_ms } => Trigger::Sequence {
-            keys: buttons.iter().map(|button| button.get()).collect(),
+            keys: buttons.iter().map(|button| button.get().into()).collect(),
+            channel: None,
+            within: nanos(*timeout_ms),
+        },
+        TriggerEvent::KeySequence { keys, timeout_ms } => Trigger::Sequence {
+            keys: keys.iter().map(|key| key.get()).collect(),
             channel: None,
             within: nanos(*timeout_ms),
         },
@@ -194,17 +207,22 @@ fn readings(on: Option<config::Readings>) -> engine::Readings {
     }
 }
 
-fn keys(note: Option<config::NoteRange>, button: Option<config::ButtonRange>) -> Result<NumberRange, String> {
-    match (note, button) {
-        (Some(note), None) => Ok(range(note)),
-        (None, Some(button)) => Ok(range(button)),
-        _ => Err("say which key: either `note`, 0 to 127, or `button`, 128 to 144".to_owned()),
+fn keys(
+    note: Option<config::NoteRange>,
+    button: Option<config::ButtonRange>,
+    key: Option<config::KeyRange>,
+) -> Result<NumberRange, String> {
+    match (note, button, key) {
+        (Some(note), None, None) => Ok(range(note)),
+        (None, Some(button), None) => Ok(range(button)),
+        (None, None, Some(key)) => Ok(range(key)),
+        _ => Err("say which key, by one of: `note`, 0 to 127; `button`, 128 to 144; `key`, such as \"f13\"".to_owned()),
     }
 }
 
 /// The keys of a chord, in whatever order they were written.
-fn ascending(keys: impl Iterator<Item = u8>) -> Vec<u8> {
-    let mut keys: Vec<u8> = keys.collect();
+fn ascending(keys: impl Iterator<Item = u16>) -> Vec<u16> {
+    let mut keys: Vec<u16> = keys.collect();
     keys.sort_unstable();
     keys
 }
@@ -234,12 +252,11 @@ pub(super) fn waiting(event: &TriggerEvent) -> impl Iterator<Item = config::Inpu
     })
 }
 
-/// Numbers that fit into a byte, as every range but that of DMX channels does.
+/// The numbers of a range.
 pub(super) fn range<const MIN: u16, const MAX: u16, const NAMES: u8>(
     range: config::Span<MIN, MAX, NAMES>,
 ) -> NumberRange {
-    const { assert!(MAX <= 255) };
-    NumberRange { first: range.first() as u8, last: range.last() as u8 }
+    NumberRange { first: range.first(), last: range.last() }
 }
 
 pub(super) fn values<const MAX: u16>(bounds: config::Bounds<MAX>) -> ValueRange {

@@ -183,16 +183,16 @@ fn event() -> impl Strategy<Value = Event> {
         .prop_filter("an address", move |(address, _)| is_sent(address))
         .prop_map(|(address, args)| OscMessage::new(address, args).into());
     let gamepad = prop_oneof![
-        (GamepadEvent::BUTTONS, any::<bool>()).prop_map(|(button, pressed)| GamepadEvent::Button { button, pressed }),
-        (GamepadEvent::STICKS, -1.0f32..=1.0).prop_map(|(stick, value)| GamepadEvent::Stick { stick, value }),
-        (GamepadEvent::TRIGGERS, 0.0f32..=1.0).prop_map(|(trigger, value)| GamepadEvent::Trigger { trigger, value }),
+        (HidEvent::BUTTONS, any::<bool>()).prop_map(|(button, pressed)| HidEvent::Button { button, pressed }),
+        (HidEvent::STICKS, -1.0f32..=1.0).prop_map(|(stick, value)| HidEvent::Stick { stick, value }),
+        (HidEvent::TRIGGERS, 0.0f32..=1.0).prop_map(|(trigger, value)| HidEvent::Trigger { trigger, value }),
     ];
     let artnet = (0..=ArtNetChange::LAST_UNIVERSE, 1..=ArtNetChange::LAST_CHANNEL, any::<u8>(), any::<u8>())
         .prop_map(|(universe, channel, value, previous)| ArtNetChange { universe, channel, value, previous });
     prop_oneof![
         4 => midi_message().prop_map(Event::Midi),
         4 => osc,
-        1 => gamepad.prop_map(Event::Gamepad),
+        1 => gamepad.prop_map(Event::Hid),
         1 => artnet.prop_map(Event::ArtNet)
     ]
 }

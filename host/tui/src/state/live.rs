@@ -72,7 +72,7 @@ impl Row {
             RowKind::Event => match self.text.split(' ').next().unwrap_or_default() {
                 "osc" => "OSC",
                 "artnet" => "DMX",
-                kind if kind.starts_with("gamepad") => "HID",
+                kind if kind == "key" || kind.starts_with("gamepad") => "HID",
                 "variable" | "beat" | "transport" => "-",
                 _ => "MIDI",
             },

@@ -91,7 +91,7 @@ pub fn mode(mode: usize) -> String {
 pub fn source(spots: &[Spot]) -> RuleSource<usize> {
     let rule = |(index, spot): (usize, &Spot)| {
         let trigger = Trigger::Note {
-            notes: NumberRange::one(spot.note),
+            notes: NumberRange::one(spot.note.into()),
             velocity: ValueRange { min: SOFTEST.into(), max: 127 },
             edge: Edge::Press,
             channel: Some(spot.channel),

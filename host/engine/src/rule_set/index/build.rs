@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{
     ASK_CONDITION, ASK_TRIGGER, Bucket, CONSUME, DeviceRow, Entry, GAMEPAD, Index, Kind, LAST, MUSICAL_KEY, NO_NUMBER,
-    NONE, Pair, Table, dmx_key, variable_key,
+    NONE, Pair, Table, dmx_key, key_key, variable_key,
 };
 use crate::device::DeviceId;
+use crate::event::HidEvent;
 use crate::hash::StableState;
 use crate::input_state::parameter;
 use crate::rule::Rule;
@@ -168,24 +169,24 @@ impl Builder {
                     None => self.lane(bucket, Kind::Osc, None, None, entry),
                 }
             }
-            &Trigger::GamepadButton { buttons, edge } => {
+            &Trigger::Button { buttons, edge } => {
                 if edge.has_press() {
-                    self.gamepad(bucket, Kind::ButtonDown, buttons, entry);
+                    self.hid(bucket, Kind::ButtonDown, buttons, entry);
                 }
                 if edge.has_release() {
-                    self.gamepad(bucket, Kind::ButtonUp, buttons, entry);
+                    self.hid(bucket, Kind::ButtonUp, buttons, entry);
                 }
             }
             &Trigger::GamepadStick { sticks, .. } => {
-                self.gamepad(bucket, Kind::Stick, sticks, self.asked(entry));
+                self.hid(bucket, Kind::Stick, sticks, self.asked(entry));
             }
             &Trigger::GamepadTrigger { triggers, .. } => {
-                self.gamepad(bucket, Kind::GamepadTrigger, triggers, self.asked(entry));
+                self.hid(bucket, Kind::GamepadTrigger, triggers, self.asked(entry));
             }
             &Trigger::LongPress { keys, velocity, channel, .. }
             | &Trigger::DoubleTap { keys, velocity, channel, .. } => {
                 if keys.first >= GAMEPAD {
-                    self.gamepad(bucket, Kind::ButtonDown, keys, entry);
+                    self.hid(bucket, Kind::ButtonDown, keys, entry);
                 } else {
                     self.numbers(bucket, Kind::NoteOn, channel, keys, with(velocity));
                 }
@@ -193,9 +194,9 @@ impl Builder {
             Trigger::Chord { keys, channel, .. } | Trigger::Sequence { keys, channel, .. } => {
                 // A key may come several times in a sequence.
                 for key in keys.iter().copied().collect::<BTreeSet<_>>() {
-                    match key.checked_sub(GAMEPAD) {
-                        Some(button) => self.lane(bucket, Kind::ButtonDown, None, Some(button), entry),
-                        None => self.lane(bucket, Kind::NoteOn, *channel, Some(key), entry),
+                    match u8::try_from(key) {
+                        Ok(note) if key < GAMEPAD => self.lane(bucket, Kind::NoteOn, *channel, Some(note), entry),
+                        _ => self.hid(bucket, Kind::ButtonDown, NumberRange::one(key), entry),
                     }
                 }
             }
@@ -236,16 +237,22 @@ impl Builder {
     fn numbers(&mut self, bucket: u32, kind: Kind, channel: Option<u8>, range: NumberRange, entry: Entry) {
         let lanes = match range {
             NumberRange::ALL => (ANY_NUMBER, ANY_NUMBER),
-            NumberRange { first, last } => (first + 1, last + 1),
+            // Compiled, they are 0 to 127.
+            NumberRange { first, last } => (first as u8 + 1, last as u8 + 1),
         };
         let table = TableKey { bucket, kind: kind as u8, channel };
-        self.pending.push(Pending { table, lanes, entry: Entry { base: range.first.into(), ..entry } });
+        self.pending.push(Pending { table, lanes, entry: Entry { base: range.first, ..entry } });
     }
 
-    /// The same for what a gamepad has.
-    fn gamepad(&mut self, bucket: u32, kind: Kind, range: NumberRange, entry: Entry) {
+    /// The same for what a gamepad or a keyboard has.
+    fn hid(&mut self, bucket: u32, kind: Kind, range: NumberRange, entry: Entry) {
         let from_0 = NumberRange { first: range.first - GAMEPAD, last: range.last - GAMEPAD };
-        self.numbers(bucket, kind, None, from_0, entry);
+        if !HidEvent::KEYS.contains(&range.first) {
+            return self.numbers(bucket, kind, None, from_0, entry);
+        }
+        let entry = Entry { base: from_0.first, ..entry };
+        let keys = (range.first..=range.last).map(|key| Pair(bucket, key_key(key, kind == Kind::ButtonDown)));
+        self.pending_keyed.extend(keys.map(|key| (key, entry)));
     }
 
     /// Adds an entry to the lane of one number, or the one for every number.

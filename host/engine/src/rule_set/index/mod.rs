@@ -15,8 +15,8 @@
 //! The lanes found, at most sixteen and most often one, are then merged by rank. OSC messages find their
 //! lanes by address: one for the exact address, one for patterns that begin with its first part, one
 //! for patterns that begin with a wildcard. A message whose address is a pattern itself has to be compared
-//! with every address of a bucket, for which there is a lane, too. Art-Net's channels, of which there are too many for
-//! tables, find theirs by universe and channel.
+//! with every address of a bucket, for which there is a lane, too. Art-Net's channels and the keys of keyboards, of
+//! which there are too many for tables, find theirs by a key of their own.
 //!
 //! So neither the number of rules nor that of modes and devices matters, only that of rules which share
 //! device, kind, channel and number with the event and differ in the value range alone.
@@ -26,7 +26,7 @@ use std::hash::{Hash, Hasher};
 
 use super::ModeIx;
 use crate::device::DeviceId;
-use crate::event::{ArtNetChange, Event, GamepadEvent};
+use crate::event::{ArtNetChange, Event, HidEvent};
 use crate::hash::{KeyState, StableState, key_of_pair};
 use crate::midi::MidiMessage;
 use crate::osc::OscMessage;
@@ -36,7 +36,7 @@ mod build;
 /// What the index asks of an event, as small integers.
 pub(super) struct Probe {
     kind: Kind,
-    /// [`NO_NUMBER`] where the kind has none. What a gamepad has counts from 0 here.
+    /// [`NO_NUMBER`] where the kind has none. What a gamepad or a keyboard has counts from 0 here.
     pub(super) number: u16,
     /// 16 or more if there is none.
     channel: u8,
@@ -84,7 +84,7 @@ impl Kind {
 /// Not a number that any event has.
 pub(super) const NO_NUMBER: u16 = 0xFFFF;
 /// Where the numbers of a gamepad begin.
-const GAMEPAD: u8 = 128;
+const GAMEPAD: u16 = 128;
 /// Not a channel.
 const NO_CHANNEL: u8 = 0xFF;
 
@@ -95,14 +95,14 @@ impl Probe {
         let plain = |kind, number| Self { kind, number, channel: NO_CHANNEL, value: 0 };
         match event {
             Event::Osc(_) => plain(Kind::Osc, NO_NUMBER),
-            Event::Gamepad(moved) => {
+            Event::Hid(moved) => {
                 let kind = match moved {
-                    GamepadEvent::Button { pressed: true, .. } => Kind::ButtonDown,
-                    GamepadEvent::Button { pressed: false, .. } => Kind::ButtonUp,
-                    GamepadEvent::Stick { .. } => Kind::Stick,
-                    GamepadEvent::Trigger { .. } => Kind::GamepadTrigger,
+                    HidEvent::Button { pressed: true, .. } => Kind::ButtonDown,
+                    HidEvent::Button { pressed: false, .. } => Kind::ButtonUp,
+                    HidEvent::Stick { .. } => Kind::Stick,
+                    HidEvent::Trigger { .. } => Kind::GamepadTrigger,
                 };
-                plain(kind, u16::from(moved.number().wrapping_sub(GAMEPAD)))
+                plain(kind, moved.number().wrapping_sub(GAMEPAD))
             }
             // Found, not sent: no rule waits for the event itself.
             Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => plain(Kind::System, NO_NUMBER),
@@ -321,7 +321,10 @@ impl Index {
     #[inline(always)]
     pub(super) fn find(&self, ids: &BucketIds, probe: &Probe, event: &Event, lanes: &mut Lanes) {
         match event {
-            Event::Midi(_) | Event::Gamepad(_) => {
+            &Event::Hid(HidEvent::Button { button, pressed }) if HidEvent::KEYS.contains(&button) => {
+                self.find_key(ids, key_key(button, pressed), lanes);
+            }
+            Event::Midi(_) | Event::Hid(_) => {
                 // One by one: an array of ids would be written to memory only to be read back.
                 self.find_numbered(ids.global, probe, lanes);
                 self.find_numbered(ids.mode, probe, lanes);
@@ -416,6 +419,11 @@ fn variable_key(variable: u16) -> u32 {
 
 /// Every rule for beats or the transport, in another universe that does not exist.
 const MUSICAL_KEY: u32 = 1 << 31 | (ArtNetChange::LAST_UNIVERSE as u32 + 2) << 10;
+
+/// The key of a key that goes down or comes up, in two more of these.
+fn key_key(key: u16, pressed: bool) -> u32 {
+    dmx_key(ArtNetChange::LAST_UNIVERSE + 3 + u16::from(pressed), key)
+}
 
 /// What stands between the first and the second slash of an address.
 fn first_part(address: &str) -> &str {

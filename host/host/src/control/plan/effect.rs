@@ -37,6 +37,8 @@ pub enum Kind {
     Model,
     /// Data that are sent elsewhere than before.
     Redirect,
+    /// A keyboard that is listened to.
+    Keyboard,
     /// Keys, text or clicks for the application in front.
     Typing,
     /// A feature's action and where it sends to.
@@ -75,6 +77,7 @@ impl Kind {
             Self::Refusal => "contributions that are switched on or off",
             Self::Model => "models that are added or changed",
             Self::Redirect => "things that are sent elsewhere",
+            Self::Keyboard => "keyboards that are listened to",
             Self::Typing => "actions that type or click",
             Self::Destination => "destinations",
             Self::MidiOutput => "MIDI outputs",
@@ -192,7 +195,7 @@ pub(super) fn typing(action: &Action) -> Option<String> {
 /// When a mapping fires: its trigger, device, mode and condition.
 pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
     /// What tells a trigger from others of its type, as far as a person wants to know.
-    const TELLING: [&str; 16] = [
+    const TELLING: [&str; 18] = [
         "note",
         "note_min",
         "note_max",
@@ -204,6 +207,8 @@ pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
         "pattern",
         "button",
         "buttons",
+        "key",
+        "keys",
         "axis",
         "trigger",
         "dmx_channel",

@@ -252,6 +252,9 @@ impl<'c> Reach<'c> {
         let config = self.config;
         for binding in &config.bindings {
             let key = canonical_without(binding, &["description"]);
+            if let Connection::Keyboard { .. } = binding.connection {
+                self.put(Kind::Keyboard, binding.alias.clone(), key.clone(), || quoted(&binding.alias));
+            }
             self.put(Kind::Binding, binding.alias.clone(), key, || described(binding));
         }
         for (name, model) in &config.models {
@@ -417,6 +420,7 @@ fn of_protocol(binding: &Binding) -> &'static str {
     match binding.connection {
         Connection::Midi { .. } => "midi",
         Connection::Hid { .. } => "hid",
+        Connection::Keyboard { .. } | Connection::Mouse { .. } => "keyboard",
         Connection::Osc { .. } => "osc",
         Connection::ArtNet { .. } => "artnet",
     }
@@ -436,6 +440,8 @@ fn protocol(mapping: &Mapping) -> &'static str {
         | Event::GamepadButtonSequence { .. }
         | Event::LongPress { button: Some(_), .. }
         | Event::DoubleTap { button: Some(_), .. } => "hid",
+        Event::Key { .. } | Event::KeyChord { .. } | Event::KeySequence { .. } => "keyboard",
+        Event::LongPress { key: Some(_), .. } | Event::DoubleTap { key: Some(_), .. } => "keyboard",
         _ => "midi",
     }
 }
@@ -465,6 +471,8 @@ fn described(binding: &Binding) -> String {
     let mut text = match &binding.connection {
         Connection::Midi { .. } => "MIDI".to_owned(),
         Connection::Hid { .. } => "a gamepad".to_owned(),
+        Connection::Keyboard { grab, .. } => format!("a keyboard{}", if *grab { ", for itself alone" } else { "" }),
+        Connection::Mouse { grab, .. } => format!("a mouse{}", if *grab { ", for itself alone" } else { "" }),
         Connection::Osc { .. } => "OSC".to_owned(),
         Connection::ArtNet { .. } => "Art-Net".to_owned(),
     };

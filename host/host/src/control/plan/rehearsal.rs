@@ -145,7 +145,7 @@ mod tests {
 
     type Rules = Arc<RuleSetHandle<&'static str>>;
 
-    fn press_of(note: u8) -> Trigger {
+    fn press_of(note: u16) -> Trigger {
         Trigger::Note {
             notes: NumberRange::one(note),
             velocity: ValueRange::SEVEN_BIT,
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    fn hold_of(note: u8, after: u64) -> Trigger {
+    fn hold_of(note: u16, after: u64) -> Trigger {
         Trigger::LongPress { keys: NumberRange::one(note), velocity: ValueRange::SEVEN_BIT, channel: None, after }
     }
 

@@ -223,6 +223,7 @@ fn added(effect: &Effect, changed: bool, to: &Reach<'_>) -> Option<(Level, Strin
             (Level::Privileged, format!("what is asked of the model {} goes to {text}", quoted(subject)))
         }
         Kind::Model => (Level::Privileged, format!("adds the model {}: {text}", quoted(subject))),
+        Kind::Keyboard => (Level::Privileged, format!("hears what is typed at a keyboard, under the name {text}")),
         Kind::Typing => (Level::Raised, format!("{text}: into whatever application is in front")),
         Kind::Destination if changed => (Level::Privileged, format!("sends to another address: {text}")),
         Kind::Destination => (Level::Raised, format!("sends to a new destination: {text}")),

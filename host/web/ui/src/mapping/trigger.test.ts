@@ -13,6 +13,7 @@ test.each([
   ['osc "/a b" 0.5', { type: 'OscMessage', address: '/a b' }],
   ['sysex F0 7E 7F 06 01 F7', { type: 'SysEx', prefix: 'F0 7E 7F 06 01 F7' }],
   ['gamepad-button 3 down', { type: 'GamepadButton', button: 3 }],
+  ['key 439 down', { type: 'Key', key: 439 }],
   ['artnet 1 12 255', { type: 'ArtNetChannel', universe: 1, dmx_channel: 12 }],
 ])('%s', (text, trigger) => {
   expect(triggersFor(text, parseEvent(text))[0]?.trigger).toEqual(trigger)

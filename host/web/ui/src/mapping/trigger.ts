@@ -66,6 +66,14 @@ export function triggersFor(text: string, parts: EventParts): TriggerChoice[] {
         { way: 'long-press', trigger: { type: 'LongPress', button: number, duration_ms: LONG_PRESS_MS } },
         { way: 'double-tap', trigger: { type: 'DoubleTap', button: number } },
       ]
+    case 'key':
+      if (number === null) return []
+      return [
+        { way: 'press', trigger: { type: 'Key', key: number } },
+        { way: 'release', trigger: { type: 'Key', key: number, on: 'release' } },
+        { way: 'long-press', trigger: { type: 'LongPress', key: number, duration_ms: LONG_PRESS_MS } },
+        { way: 'double-tap', trigger: { type: 'DoubleTap', key: number } },
+      ]
     case 'gamepad-stick':
       return number === null ? [] : [{ way: 'move', trigger: { type: 'GamepadAnalogStick', axis: number, on: 'move' } }]
     case 'gamepad-trigger':

@@ -177,6 +177,7 @@ function heardShape(parts: EventParts): Shape | null {
     case 'gamepad-stick':
       return 'knob'
     case 'gamepad-button':
+    case 'key':
     case 'program':
       return 'button'
     default:
@@ -198,6 +199,8 @@ function heardName(parts: EventParts): string {
       return `${parts.universe}:${parts.number}`
     case 'gamepad-button':
       return `B${parts.number}`
+    case 'key':
+      return `K${parts.number}`
     case 'gamepad-stick':
     case 'gamepad-trigger':
       return `A${parts.number}`

@@ -13,6 +13,7 @@ describe('an event', () => {
     ['osc /mute true', { level: 1 }],
     ['osc "/a \\"b\\" c" "text"', { address: '/a "b" c', level: null }],
     ['gamepad-button 3 down', { protocol: 'hid', number: 3, pressed: true }],
+    ['key 439 up', { protocol: 'keyboard', number: 439, pressed: false }],
     ['gamepad-stick 1 -1', { number: 1, level: 0 }],
     ['artnet 0 12 255', { protocol: 'artnet', universe: 0, number: 12, level: 1, control: 'dmx 0 12' }],
     ['beat 3', { kind: 'beat', protocol: null, control: 'beat' }],

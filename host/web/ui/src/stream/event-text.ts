@@ -122,6 +122,13 @@ export function parseEvent(text: string): EventParts {
       parts.level = parts.pressed ? 1 : 0
       parts.control = `button ${parts.number}`
       break
+    case 'key':
+      parts.protocol = 'keyboard'
+      parts.number = number(first)
+      parts.pressed = second === 'down'
+      parts.level = parts.pressed ? 1 : 0
+      parts.control = `key ${parts.number}`
+      break
     case 'gamepad-stick': {
       parts.protocol = 'hid'
       parts.number = number(first)

@@ -239,6 +239,24 @@ fn typing_destinations_bindings_and_settings_are_raised() {
 
 // FEA-22
 #[test]
+fn to_hear_what_is_typed_is_privileged() {
+    let keyboard = |name: &str, more: &str| {
+        format!("[[bindings]]\nalias = 'keys'\nprotocol = 'keyboard'\nname = '{name}'\n{more}")
+    };
+    let says = "hears what is typed at a keyboard, under the name \"keys\"";
+    assert_eq!(level("", &keyboard("Planck", ""), says), Level::Privileged);
+    assert_eq!(level(&keyboard("Planck", ""), &keyboard("K", ""), says), Level::Privileged);
+    assert_eq!(
+        level(&keyboard("Planck", ""), &keyboard("Planck", "grab = true\n"), "for itself alone"),
+        Level::Privileged
+    );
+    let removed = assessed(&keyboard("Planck", ""), "");
+    assert_eq!(removed.level, Level::Raised);
+    let mouse = "[[bindings]]\nalias = 'm'\nprotocol = 'mouse'\nname = 'Ball'\n";
+    assert_eq!(level("", mouse, "a mouse"), Level::Raised);
+}
+
+#[test]
 fn another_meaning_of_a_name_is_privileged() {
     let model = |url: &str| {
         format!("[models.fast]\nprovider = 'openai-compatible'\nmodel = 'm'\nurl = '{url}'\nsecret = 'key'\n")
