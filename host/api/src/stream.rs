@@ -22,6 +22,7 @@ use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
 use conductor_observation::{Kind, ObservationView};
 use conductor_observer::history::{History, HistoryEntry};
+use conductor_observer::{Observation, is_private};
 use conductor_stdx::digest::hex;
 
 /// What is sent at once, at most.
@@ -62,6 +63,8 @@ pub(super) struct Reader {
     position: u64,
     /// `None` if it is all.
     kinds: Option<BTreeSet<Kind>>,
+    /// Whether keys are shown that are typed (see [`is_private`]).
+    is_owner: bool,
     names: Arc<ControlNames>,
     /// What is sent first.
     first: Option<Arc<str>>,
@@ -105,7 +108,8 @@ impl Reader {
     ) -> Result<Self, ErrorResponse> {
         let mut kinds = which.kinds.as_deref().map(kinds).transpose()?;
         // What is said in conversations is the owner's.
-        if client.holder.scope() < Scope::Owner {
+        let is_owner = client.holder.scope() >= Scope::Owner;
+        if !is_owner {
             if kinds.as_ref().is_some_and(|kinds| kinds.contains(&Kind::Chat)) {
                 let why = "events of the kind \"chat\" ask for the scope `owner`";
                 return Err(ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, why));
@@ -131,7 +135,18 @@ impl Reader {
         };
         // Weak, so that an open stream does not keep a stopping host alive.
         let host = Arc::downgrade(host);
-        Ok(Self { host, history, last, position, kinds, names, first, gathered: Instant::now(), _permit: permit })
+        Ok(Self {
+            host,
+            history,
+            last,
+            position,
+            kinds,
+            is_owner,
+            names,
+            first,
+            gathered: Instant::now(),
+            _permit: permit,
+        })
     }
 
     /// The next messages, at least one; `None` if the host is gone.
@@ -163,7 +178,8 @@ impl Reader {
         if lost > 0 {
             messages.push(line(moment.number - 1, ObservationView::Gap { lost: Some(lost) }).into());
         }
-        if self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::of(&moment.observation))) {
+        let is_shown = self.is_owner || !matches!(&moment.observation, Observation::Event(seen) if is_private(seen));
+        if is_shown && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::of(&moment.observation))) {
             let view = || ObservationView::named(&moment.observation, host, &self.names);
             messages.push(moment.line(|| line(moment.number, view())));
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use conductor_engine::Record;
 use crossbeam_channel::RecvTimeoutError;
 
-use conductor_observer::{Observation, Observed};
+use conductor_observer::{Observation, Observed, is_private};
 use conductor_package::capability;
 use conductor_sandbox::actor::{may_watch_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
@@ -73,7 +73,7 @@ impl Drop for EventHook {
 /// What a hook is shown of this.
 fn event(observation: &Observation) -> Option<&Record> {
     match observation {
-        Observation::Event(record) if !record.is_repeated() => Some(record),
+        Observation::Event(record) if !record.is_repeated() && !is_private(record) => Some(record),
         _ => None,
     }
 }

@@ -412,6 +412,16 @@ impl Event {
         }
     }
 
+    /// Whether it is a key of those that people write with, passwords too: letters, digits, punctuation and what shifts
+    /// them, on the keypad as well. Function, media and macro keys are not, nor the buttons of a mouse.
+    ///
+    /// No one but its rules may know of such a key: neither features nor agents.
+    pub fn is_typed(&self) -> bool {
+        let Self::Hid(HidEvent::Button { button: 256.., .. }) = self else { return false };
+        // By Linux's codes: Escape to Caps Lock, the keypad, and the keys that other than US keyboards have.
+        matches!(self.number() - 256, 1..=58 | 69..=86 | 89..=101 | 117..=124 | 179 | 180)
+    }
+
     /// Whether it is one reading of something that moves, so that a later one makes it worthless:
     /// controllers, pressure, pitch bend, OSC messages whose first argument is a float, a gamepad's sticks
     /// and triggers, DMX channels.
@@ -543,6 +553,16 @@ pub(crate) mod tests {
         assert_eq!((key.kind(), key.number(), key.value()), (EventKind::Key, 439, 1.0));
         assert_eq!(key.to_string(), "key 439 down");
         assert!(!key.is_continuous());
+    }
+
+    #[test]
+    fn only_keys_that_people_write_with_are_typed() {
+        let is_typed = |button| Event::from(HidEvent::Button { button, pressed: true }).is_typed();
+        // Escape, A, space, keypad 7 and its Enter, right Alt, the key between left Shift and Z.
+        assert!([257, 286, 313, 327, 352, 356, 342].into_iter().all(is_typed));
+        // F1, F12, F13, volume up, macro 1, a mouse's left button, a wheel, buttons of a gamepad.
+        assert!(![315, 344, 439, 371, 912, 528, 1020, 128, 144].into_iter().any(is_typed));
+        assert!(!Event::from(HidEvent::Stick { stick: 129, value: -0.5 }).is_typed());
     }
 
     #[test]

@@ -72,6 +72,13 @@ pub enum Observation {
     Refused(String),
 }
 
+/// Whether an event is for the owner alone: a key that is typed (see [`Event::is_typed`]), if no rule asks for it.
+///
+/// [`Event::is_typed`]: conductor_engine::Event::is_typed
+pub fn is_private(record: &Record) -> bool {
+    record.event.is_typed() && record.fired.ids().is_empty()
+}
+
 /// That the show was locked or unlocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockChange {
@@ -250,6 +257,13 @@ impl Observed {
     /// The last events, oldest first.
     pub fn records(&self) -> Vec<Record> {
         self.inner().recorder.iter().cloned().collect()
+    }
+
+    /// The last of these that features and agents may see, at most `limit`, oldest first. See [`is_private`].
+    pub fn public_records(&self, limit: usize) -> Vec<Record> {
+        let mut records: Vec<Record> = self.records();
+        records.retain(|record| !is_private(record));
+        records.split_off(records.len().saturating_sub(limit))
     }
 
     /// The mode that was last changed to; `None` before the first change.
@@ -441,6 +455,8 @@ fn log_sink(message: &SinkMessage) {
 
 #[cfg(test)]
 mod tests {
+    use conductor_engine::{DeviceId, Fired, HidEvent, ModeIx, RuleId};
+
     use super::*;
     use crate::sink_message::SinkQueue;
 
@@ -464,5 +480,31 @@ mod tests {
             (0, SUBSCRIBER_CAPACITY),
             "the other's was full"
         );
+    }
+
+    // PRT-4, FEA-22
+    #[test]
+    fn keys_that_are_typed_are_for_the_owner_alone() {
+        let (_, messages) = SinkQueue::new();
+        let (observer, observed, thread) = start(messages, None).unwrap();
+        let key = |button, fires: bool| {
+            let mut fired = Fired::new();
+            if fires {
+                fired.push(RuleId(0));
+            }
+            let event = HidEvent::Button { button, pressed: true }.into();
+            let (device, cause) = (DeviceId::new("keys"), Cause::Input);
+            Observation::Event(Record { at: 0, device, event, cause, mode: ModeIx(0), generation: 1, fired })
+        };
+        // P, S, which is mapped, and F13.
+        for (button, fires) in [(281, false), (287, true), (439, false)] {
+            observer.put(key(button, fires));
+        }
+        drop(observer);
+        thread.join().unwrap();
+        let numbers = |records: Vec<Record>| records.iter().map(|record| record.event.number()).collect::<Vec<_>>();
+        assert_eq!(numbers(observed.records()), [281, 287, 439]);
+        assert_eq!(numbers(observed.public_records(9)), [287, 439]);
+        assert_eq!(numbers(observed.public_records(1)), [439]);
     }
 }

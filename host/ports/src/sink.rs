@@ -120,10 +120,11 @@ impl Shared {
         lane
     }
 
-    /// Hands an event to the learn sessions.
+    /// Hands an event to the learn sessions, which agents may begin; so no key that is typed.
     fn listen(&self, lane: Option<&Lane>, event: &Event) {
         if let Some((listening, label)) = self.listener.get()
             && listening.is_on()
+            && !event.is_typed()
         {
             listening.put(self.clock.now(), lane.map_or(label, |lane| &lane.device), event);
         }

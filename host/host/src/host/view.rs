@@ -321,16 +321,13 @@ impl HostView for View {
     }
 
     fn events(&self, limit: usize) -> Vec<(Nanos, DeviceId, Event)> {
-        let records = self.observed.records();
-        let last = records.len().saturating_sub(limit);
-        records.into_iter().skip(last).map(|record| (record.at, record.device, record.event)).collect()
+        let records = self.observed.public_records(limit).into_iter();
+        records.map(|record| (record.at, record.device, record.event)).collect()
     }
 
     fn captured(&self, limit: usize) -> Vec<Captured> {
-        let records = self.observed.records();
-        let last = records.len().saturating_sub(limit);
         let rules = &self.in_force.load().rules;
-        let captured = records.into_iter().skip(last).map(|record| {
+        let captured = self.observed.public_records(limit).into_iter().map(|record| {
             let known = record.generation == rules.generation();
             let fired = record.fired.ids().iter().map(|id| describe_rule_id(*id, rules, known)).collect();
             Captured { at: record.at, device: record.device, event: record.event, fired }

@@ -257,3 +257,31 @@ fn every_type_of_argument_is_learned_from_osc() {
         assert!(control["toml"].as_str().unwrap().contains(trigger), "{control:#}");
     }
 }
+
+// PRT-4, FEA-22: a keyboard that is bound is no way to read what is typed at it: an agent sees the keys that are mapped,
+// and those that write nothing.
+#[test]
+fn what_is_typed_is_not_shown() {
+    let stage = stage_with(
+        "\n[[bindings]]\nalias = 'keys'\nprotocol = 'keyboard'\nname = 'Planck'\n\
+         [[global_mappings]]\ntrigger = { type = 'Key', key = 's', device = 'keys' }\n\
+         action = { type = 'ModeChange', mode = 'Mix' }\n",
+    );
+    stage.ports.plug_port(PortInfo::new("Planck", "planck", "simulated", Protocol::Keyboard, Direction::Input));
+    stage.until("the keyboard is heard", || stage.ports.is_open("planck"));
+    let session = start(&stage);
+    // P, S and F13.
+    for button in [281, 287, 439] {
+        for pressed in [true, false] {
+            assert!(stage.ports.play_gamepad("planck", HidEvent::Button { button, pressed }), "it is not open");
+        }
+    }
+    let seen = || stage.call("conductor_get_captured_events", json!({ "device": "keys" })).unwrap()["events"].clone();
+    stage.until("all is captured", || seen().to_string().contains("key 439 up"));
+    let shown: Vec<String> =
+        seen().as_array().unwrap().iter().map(|one| one["event"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(shown, ["key 287 down", "key 439 down", "key 439 up"]);
+    let learned = stop(&stage, &session, false);
+    assert_eq!(learned["controls"].as_array().unwrap().len(), 1, "{learned:#}");
+    assert!(learned["controls"][0]["toml"].as_str().unwrap().contains("439"), "{learned:#}");
+}
