@@ -53,7 +53,7 @@ struct Which {
     id: Option<String>,
     /// Or an input: a device, or a port's name.
     port: Option<String>,
-    /// Whether places are wanted, too.
+    /// Whether the row and column of each control are wanted, too: which pad is the lower left one.
     #[serde(default)]
     drawing: bool,
 }

@@ -210,17 +210,24 @@ fn status(reader: &Reader) -> Result<Status, Error> {
     })
 }
 
+/// Refuses a device that is neither there nor bound.
+fn known_device(reader: &Reader, device: &str) -> Result<(), Error> {
+    let (ports, bindings) = (reader.ports()?, reader.bindings()?);
+    let mut known: Vec<&str> = ports.iter().map(|port| port.device.as_str()).collect();
+    known.extend(bindings.iter().map(|binding| binding.alias.as_str()));
+    known.sort_unstable();
+    known.dedup();
+    if known.contains(&device) { Ok(()) } else { Err(unknown("device", device, known)) }
+}
+
 fn captured(reader: &Reader, limit: u16, device: Option<&str>) -> Result<Captured, Error> {
     if !(1..=256).contains(&limit) {
         return Err(Error::Invalid(format!("the limit {limit} is not from 1 to 256")));
     }
     let mut events = reader.captured(256)?;
     if let Some(device) = device {
-        let ports = reader.ports()?;
-        let mut known: Vec<&str> = ports.iter().map(|port| port.device.as_str()).collect();
-        known.extend(events.iter().map(|event| event.device.as_str()));
-        if !known.contains(&device) {
-            return Err(unknown("device", device, known));
+        if !events.iter().any(|event| event.device == device) {
+            known_device(reader, device)?;
         }
         events.retain(|event| event.device == device);
     }
@@ -255,11 +262,23 @@ fn explained(reader: &Reader, Explain { device, event, mode }: &Explain) -> Resu
     let rule = |one: host_state::Explanation| Explanation { rule: one.rule, fires: one.awake, why: one.why };
     let rules: Vec<_> = rules.into_iter().map(rule).collect();
     let next = match rules.iter().any(|rule| rule.fires) {
-        true => "those that fire act, in this order",
-        false if rules.is_empty() => "no rule looks at it: conductor_create_mapping makes one",
-        false => "no rule fires; each says why",
+        true => "those that fire act, in this order".to_owned(),
+        false if rules.is_empty() => {
+            known_device(reader, device)?;
+            unmapped(reader.plans()?.len())
+        }
+        false => "no rule fires; each says why".to_owned(),
     };
-    Ok(Explained { rules, next: next.to_owned() })
+    Ok(Explained { rules, next })
+}
+
+/// What to do about an event that no rule looks at, while so many plans wait.
+fn unmapped(waiting: usize) -> String {
+    let made = "no rule looks at it: conductor_create_mapping makes one";
+    match waiting {
+        0 => made.to_owned(),
+        _ => format!("{made}; of what waits for a person (conductor_list_plans) nothing is in force yet"),
+    }
 }
 
 impl ReadOnlyTools for StatusTools {

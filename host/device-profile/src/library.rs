@@ -78,11 +78,12 @@ impl Library {
     }
 
     /// The profiles that have every word of a query at the beginning of a word of theirs, or as a part of their id: maker,
-    /// name, kinds, words, USB ids, names of ports. Those that have them in maker and name come first.
+    /// name, kinds, words, USB ids, names of ports. Those that have them in maker and name come first, and of these the ones
+    /// whose name says nothing else.
     pub fn search(&self, query: &str) -> Vec<&Profile> {
         let query = query.to_lowercase();
         let words: Vec<&str> = query.split_whitespace().take(MAX_WORDS).collect();
-        let mut found: Vec<(u8, &Profile)> = self
+        let mut found: Vec<((u8, usize), &Profile)> = self
             .profiles
             .iter()
             .filter_map(|profile| {
@@ -98,7 +99,9 @@ impl Library {
                     () if words.iter().all(|word| in_title(word) || begins_a_word(&more, word)) => 2,
                     () => return None,
                 };
-                Some((rank, profile))
+                let unasked = profile.name.to_lowercase();
+                let unasked = unasked.split_whitespace().filter(|word| !words.contains(word)).count();
+                Some(((rank, unasked), profile))
             })
             .collect();
         found.sort_by_key(|(rank, _)| *rank);

@@ -99,6 +99,10 @@ fn a_search_finds_by_maker_name_kind_words_and_usb_id() {
     assert_eq!(ids("0944:0117"), ["korg-nanokontrol2"]);
     assert_eq!(ids("Launchpad X"), ["novation-launchpad-x"]);
     assert!(ids("launchpad").len() >= 6);
+    // Before its successors, whose names say more.
+    assert_eq!(ids("Akai APC mini")[..2], ["akai-apc-mini", "akai-apc-mini-mk2"]);
+    assert_eq!(ids("apc mini mk1"), ["akai-apc-mini"]);
+    assert_eq!(ids("apc mini mk2"), ["akai-apc-mini-mk2"]);
     assert!(ids("akai pads").contains(&"akai-apc-mini"));
     assert!(ids("zzzz").is_empty());
     assert_eq!(ids("").len(), library.profiles().len());

@@ -161,6 +161,7 @@ fn status() -> Vec<Case> {
             assert_eq!((&result["rules"][0]["fires"], result["rules"].as_array().unwrap().len()), (&json!(false), 1));
             assert!(result["rules"][0]["why"].as_str().unwrap().contains("is for the mode"));
         }, wrong [
+            { "device": "padz", "event": "clock" } => "there is no device \"padz\"; did you mean \"pads\"?",
             { "device": "pads", "event": "note-on" } => "note-on",
             { "device": "pads", "event": "clock", "mode": "Plai" } => "did you mean \"Play\"?",
             { "device": "pads", "event": "clock\n1s pads clock" } => "say one event",
