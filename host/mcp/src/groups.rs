@@ -127,7 +127,10 @@ fn opener(groups: &BTreeMap<&str, Vec<&str>>) -> Tool {
         let so_far: usize = all.iter().map(String::len).sum();
         all.push(if so_far + whole.len() > MAX_NAMES { (*group.0).to_owned() } else { whole });
     }
-    let description = format!("Add a group of tools to the list of tools, each named conductor_ and what stands here. Groups: {}.", all.join("; "));
+    let description = format!(
+        "Add a group of tools to the list of tools, each named conductor_ and what stands here. Groups: {}.",
+        all.join("; ")
+    );
     let input = json!({
         "type": "object",
         "properties": { "group": { "type": "string", "description": "Such as builtin:binding-tools." } },

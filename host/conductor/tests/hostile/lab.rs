@@ -287,7 +287,7 @@ impl HostView for View {
         let read =
             |text: &str| config::parse(text, "config.toml").map_err(|wrong| PlanError::Invalid(wrong.to_string()));
         let base = Base { file: "config.toml".into(), text: self.config() };
-        let judge = |after: &str| risk::assess(&read(&base.text)?.config, &read(after)?.config);
+        let judge = |after: &str| Ok(risk::assess(&read(&base.text)?.config, &read(after)?.config)?);
         let plan = self.plans.propose(proposal, &base, judge)?;
         let risk = match plan.risk.level {
             risk::Level::Usual => types::Risk::Usual,

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::plan::effect;
+use super::plan::risk::effect;
 use conductor_audit::caller::{Caller, Scope};
 use conductor_call_args::Named;
 use conductor_config::{self as config, Action};

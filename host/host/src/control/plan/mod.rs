@@ -6,16 +6,13 @@
 //! ```
 //!
 //! [`store`] keeps them across restarts, [`risk`] says what a person should know before deciding, by the
-//! [effects](effect) that a configuration has with the plan and without, and [`rehearsal`] what would have fired
+//! [effects](risk::effect) that a configuration has with the plan and without, and [`rehearsal`] what would have fired
 //! differently. The host applies (`host/apply.rs`): nothing here touches the configuration file or the rules.
 
-mod destination;
-pub mod effect;
-mod reach;
 pub mod rehearsal;
-pub mod risk;
 pub mod store;
-mod variables;
+
+pub use conductor_plan_risk as risk;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -232,8 +229,8 @@ pub enum PlanError {
     #[error("the host is looking at other configurations; try again in a few seconds")]
     Busy,
     /// It asks for what only a person may do without a plan.
-    #[error("{0}")]
-    Denied(String),
+    #[error(transparent)]
+    Denied(#[from] risk::Denied),
     /// Too much waits.
     #[error("{0}")]
     Full(String),

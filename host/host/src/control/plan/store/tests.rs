@@ -1,4 +1,5 @@
 use super::*;
+use crate::control::plan::risk::Denied;
 use conductor_audit::caller::{Door, Scope};
 use conductor_config_text::edit::Change;
 use conductor_stdx::clock::ManualClock;
@@ -89,8 +90,8 @@ fn what_is_no_plan_is_refused() {
     assert!(says.contains("501 characters"), "{says}");
     let says = refused(self::proposal("project:x", "a"));
     assert!(says.contains("the plan changes nothing"), "{says}");
-    let wrong = desk.propose(proposal(), &base(TEXT), |_| Err(PlanError::Denied("no".into())));
-    assert!(matches!(wrong, Err(PlanError::Denied(reason)) if reason == "no"));
+    let wrong = desk.propose(proposal(), &base(TEXT), |_| Err(PlanError::Denied(Denied("no".into()))));
+    assert!(matches!(wrong, Err(PlanError::Denied(Denied(reason))) if reason == "no"));
     assert_eq!(desk.waiting().unwrap(), []);
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::risk::Level;
+use crate::Level;
 use conductor_config::{Action, AddToVariable, CycleVariable, Launch, Mapping, SetVariable, Shell, ToggleVariable};
 use conductor_stdx::hidden::hide_line;
 use conductor_stdx::plural::plural;
@@ -67,7 +67,7 @@ pub enum Kind {
 
 impl Kind {
     /// What to write for `count` more notes of this kind that are not shown; at least 2.
-    pub(super) fn more(self, count: usize) -> String {
+    pub(crate) fn more(self, count: usize) -> String {
         let what = match self {
             Self::Program => "programs that mappings start",
             Self::ProgramInput => "inputs that can start programs",
@@ -123,7 +123,7 @@ pub fn of_action(action: &Action) -> Vec<(Level, String)> {
 }
 
 /// The action itself, or those that it is made of.
-pub(super) fn leaves<'c>(action: &'c Action, look: &mut impl FnMut(&'c Action)) {
+pub(crate) fn leaves<'c>(action: &'c Action, look: &mut impl FnMut(&'c Action)) {
     let mut todo = vec![action];
     while let Some(action) = todo.pop() {
         match action {
@@ -139,7 +139,7 @@ pub(super) fn leaves<'c>(action: &'c Action, look: &mut impl FnMut(&'c Action)) 
 }
 
 /// The variable that an action changes.
-pub(super) fn changed(action: &Action) -> Option<&str> {
+pub(crate) fn changed(action: &Action) -> Option<&str> {
     match action {
         Action::SetVariable(SetVariable { variable, .. })
         | Action::ToggleVariable(ToggleVariable { variable })
@@ -151,7 +151,7 @@ pub(super) fn changed(action: &Action) -> Option<&str> {
 }
 
 /// The program that an action starts, as a line; `None` if it starts none.
-pub(super) fn program(action: &Action) -> Option<String> {
+pub(crate) fn program(action: &Action) -> Option<String> {
     let (mut text, args, folder, env) = match action {
         Action::Shell(Shell { command, args, shell: true, working_dir, env, .. }) => {
             (format!("the shell command {}", quoted(command)), args, working_dir, env)
@@ -180,7 +180,7 @@ pub(super) fn program(action: &Action) -> Option<String> {
 }
 
 /// What an action types or clicks, as a line; `None` if it does neither.
-pub(super) fn typing(action: &Action) -> Option<String> {
+pub(crate) fn typing(action: &Action) -> Option<String> {
     match action {
         Action::Text(text) => Some(format!("types {}", quoted(&text.text))),
         Action::Keystroke(keystroke) => {
@@ -193,7 +193,7 @@ pub(super) fn typing(action: &Action) -> Option<String> {
 }
 
 /// When a mapping fires: its trigger, device, mode and condition.
-pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
+pub(crate) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
     /// What tells a trigger from others of its type, as far as a person wants to know.
     const TELLING: [&str; 18] = [
         "note",
@@ -236,7 +236,7 @@ pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
 ///
 /// The person who decides about the note sees what is private in it, since anything may stand where a password would.
 /// It is hidden where others look, so a cut goes before it: half of it would not be known for what it is.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(MAX_QUOTED) else { return format!("{text:?}") };
     let hidden = hide_line(text);
     let private = text.char_indices().zip(hidden.chars()).find(|((_, c), shown)| c != shown).map(|((at, _), _)| at);
@@ -245,7 +245,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// JSON as it is shown in a note: escaped where a terminal would do something else than print, and cut.
-pub(super) fn cut(json: &str) -> String {
+pub(crate) fn cut(json: &str) -> String {
     let printed: String = json.chars().take(MAX_QUOTED).flat_map(shown).collect();
     if json.chars().nth(MAX_QUOTED).is_some() { format!("{printed}…") } else { printed }
 }
@@ -269,7 +269,7 @@ fn word(json: &str) -> String {
 }
 
 /// A value as JSON with the keys of all objects in order, so that it does not depend on how it was written.
-pub(super) fn canonical(value: &impl serde::Serialize) -> String {
+pub(crate) fn canonical(value: &impl serde::Serialize) -> String {
     // What configurations hold always has a JSON form.
     let mut value = serde_json::to_value(value).unwrap_or_default();
     value.sort_all_objects();
@@ -277,7 +277,7 @@ pub(super) fn canonical(value: &impl serde::Serialize) -> String {
 }
 
 /// As [`canonical`], without some of the keys of the outermost object.
-pub(super) fn canonical_without(value: &impl serde::Serialize, keys: &[&str]) -> String {
+pub(crate) fn canonical_without(value: &impl serde::Serialize, keys: &[&str]) -> String {
     let mut value = serde_json::to_value(value).unwrap_or_default();
     if let Value::Object(object) = &mut value {
         keys.iter().for_each(|key| drop(object.shift_remove(*key)));

@@ -18,7 +18,7 @@ fn level(before: &str, after: &str, says: &str) -> Level {
 
 fn denied(before: &str, after: &str) -> String {
     match assess(&config(before), &config(after)) {
-        Err(PlanError::Denied(reason)) => reason,
+        Err(Denied(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }

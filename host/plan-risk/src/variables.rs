@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::effect;
-use super::reach::{Rule, modes_asked};
+use crate::effect;
+use crate::reach::{Rule, modes_asked};
 use conductor_config::{Action, Config, Mapping};
 
 /// Marks the mappings that change a variable on which the start of a program depends, and returns those variables.
 ///
 /// A program depends on what its mapping asks for, on what a mapping asks for that changes such a variable, and on what
 /// one asks for that makes a mode active in which it starts.
-pub(super) fn lead_to_programs<'c>(config: &'c Config, rules: &mut [Rule<'c>]) -> BTreeSet<&'c str> {
+pub(crate) fn lead_to_programs<'c>(config: &'c Config, rules: &mut [Rule<'c>]) -> BTreeSet<&'c str> {
     let declared: BTreeSet<&str> = config.variable_names().collect();
     let (mut asked, mut modes) = (BTreeSet::new(), BTreeSet::new());
     if declared.is_empty() {

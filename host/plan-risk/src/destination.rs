@@ -11,8 +11,8 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::effect::{canonical, cut, quoted};
-use super::reach::{MAX_PAIRS, Reach};
+use crate::effect::{canonical, cut, quoted};
+use crate::reach::{MAX_PAIRS, Reach};
 use conductor_config::{Binding, Config, Connection, Mapping};
 use conductor_net::endpoint::Endpoint;
 use conductor_rules::engine_trigger;
@@ -25,7 +25,7 @@ const SENDERS: [&str; 4] = ["OscSend", "osc-output:OscSend", "ArtNetSend", "artn
 const DESTINATION_KEYS: [&str; 6] = ["target", "targets", "host", "url", "server", "destination"];
 
 /// Where a feature's action sends to.
-pub(super) struct Destination {
+pub(crate) struct Destination {
     pub subject: String,
     pub key: String,
     pub text: String,
@@ -35,7 +35,7 @@ pub(super) struct Destination {
 
 /// Where the mappings of one trigger in one mode send to.
 #[derive(Debug)]
-pub(super) struct Sender<'c> {
+pub(crate) struct Sender<'c> {
     pub occasion: String,
     pub mode: Option<&'c str>,
     /// The first of them.
@@ -45,7 +45,7 @@ pub(super) struct Sender<'c> {
 }
 
 /// The destinations of an action, `endpoints` being those of the bindings.
-pub(super) fn destinations(type_name: &str, params: &Value, endpoints: &BTreeMap<&str, String>) -> Vec<Destination> {
+pub(crate) fn destinations(type_name: &str, params: &Value, endpoints: &BTreeMap<&str, String>) -> Vec<Destination> {
     let name = cut(type_name);
     let address_of = |target: &str| endpoints.get(target).map_or(target, String::as_str).to_owned();
     let targets = match params.get("target") {
@@ -100,13 +100,13 @@ fn addresses_in<'v>(value: &'v Value, keyed: bool, into: &mut BTreeSet<&'v str>)
 }
 
 /// The addresses that enabled bindings send to, by alias.
-pub(super) fn endpoints(config: &Config) -> BTreeMap<&str, String> {
+pub(crate) fn endpoints(config: &Config) -> BTreeMap<&str, String> {
     let enabled = config.bindings.iter().filter(|binding| binding.enabled);
     enabled.filter_map(|binding| Some((&*binding.alias, endpoint(binding)?))).collect()
 }
 
 /// The address that a binding sends to; `None` if that is no address.
-pub(super) fn endpoint(binding: &Binding) -> Option<String> {
+pub(crate) fn endpoint(binding: &Binding) -> Option<String> {
     match &binding.connection {
         Connection::Osc { output: Some(output), .. } | Connection::ArtNet { output: Some(output), .. } => {
             Some(format!("{}:{}", output.host, output.port))
@@ -117,7 +117,7 @@ pub(super) fn endpoint(binding: &Binding) -> Option<String> {
 
 /// What is sent elsewhere with `to` than with `from`: by what mappings wait for, and by the name of a binding. A text
 /// each.
-pub(super) fn sent_elsewhere(from: &Reach<'_>, to: &Reach<'_>) -> Vec<String> {
+pub(crate) fn sent_elsewhere(from: &Reach<'_>, to: &Reach<'_>) -> Vec<String> {
     let mut texts = by_mappings(from, to);
     let (before, after) = (endpoints(from.config), endpoints(to.config));
     for (alias, old) in before {

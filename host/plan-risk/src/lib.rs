@@ -1,9 +1,17 @@
 //! Risk assessment of a plan: how far the configuration reaches with it that did not without.
 //!
-//! The two configurations are compared as a whole, by their [effects](super::effect): neither the path of a change nor
+//! The two configurations are compared as a whole, by their [effects](effect): neither the path of a change nor
 //! its spelling counts, and every list of changes that leads from one to the other has the same risk. What only a
 //! person may change is denied by the same comparison: every table that is not one of [`PLANNABLE`], and of features
 //! all but whether they are enabled.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+mod destination;
+pub mod effect;
+mod reach;
+mod variables;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -12,10 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::PlanError;
-use super::destination::sent_elsewhere;
-use super::effect::{Effect, Kind, canonical_without, quoted};
-use super::reach::{APART, Reach, Rule, opens_unbound};
+use self::destination::sent_elsewhere;
+use self::effect::{Effect, Kind, canonical_without, quoted};
+use self::reach::{APART, Reach, Rule, opens_unbound};
 use conductor_config::Config;
 use conductor_stdx::digest::sha256;
 use conductor_stdx::plural::plural;
@@ -72,6 +79,11 @@ impl Risk {
     }
 }
 
+/// The reason why a change is for a person alone to make.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Denied(pub String);
+
 /// The tables of a configuration that a plan may change. All others, those of later versions too, are for a person to
 /// write into the file; of `features` a plan may change `enabled` and `refused` alone.
 pub const PLANNABLE: [&str; 8] =
@@ -83,9 +95,9 @@ const MAX_SHOWN: usize = 8;
 /// What there is to know about a plan that makes `after` of `before`.
 ///
 /// # Errors
-/// [`PlanError::Denied`] if it changes what only a person may change: which package a feature is and what it may use,
+/// [`Denied`] if it changes what only a person may change: which package a feature is and what it may use,
 /// which tools may be called, who may ask the host.
-pub fn assess(before: &Config, after: &Config) -> Result<Risk, PlanError> {
+pub fn assess(before: &Config, after: &Config) -> Result<Risk, Denied> {
     denied(before, after)?;
     let (from, to) = (Reach::of(before), Reach::of(after));
     let mut notes = Notes::default();
@@ -123,7 +135,7 @@ impl Notes {
 }
 
 /// Finds a change that only a person may make.
-fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
+fn denied(before: &Config, after: &Config) -> Result<(), Denied> {
     let table = |config: &Config| match serde_json::to_value(config) {
         Ok(Value::Object(table)) => table,
         // A configuration always has a JSON form.
@@ -137,7 +149,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
                 "api" | "mcp" => "says who may ask this host, and for what",
                 _ => "is not for plans to change",
             };
-            return Err(PlanError::Denied(format!("[{name}] {what}: a person writes that into the file")));
+            return Err(Denied(format!("[{name}] {what}: a person writes that into the file")));
         }
     }
     let features = |config: &BTreeMap<String, conductor_config::Feature>, name: &str| {
@@ -154,7 +166,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
         let differs = |key: &&String| !is_effect(key) && from.get(*key) != to.get(*key);
         let Some(key) = from.keys().chain(to.keys()).find(differs) else { continue };
         let place = format!("features/{}/{key}", quoted(name).trim_matches('"'));
-        return Err(PlanError::Denied(if key == "grants" {
+        return Err(Denied(if key == "grants" {
             format!(
                 "{place} is what a feature may use: a person grants that, in the file under [features.*.grants], or with \
                  `conductor feature grant` if it is installed"

@@ -9,18 +9,18 @@ use conductor_engine::Trigger;
 use conductor_trigger_overlap::Overlap;
 use serde_json::Value;
 
-use super::destination::{Sender, destinations, endpoint, endpoints};
-use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
-use super::variables::lead_to_programs;
+use crate::destination::{Sender, destinations, endpoint, endpoints};
+use crate::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
+use crate::variables::lead_to_programs;
 use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
 use conductor_rules::{engine_trigger, suppresses};
 use conductor_stdx::digest::sha256;
 
 /// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.
-pub(super) const MAX_PAIRS: usize = 1_000_000;
+pub(crate) const MAX_PAIRS: usize = 1_000_000;
 
 /// What of a mapping is for people only, or is an effect of its own.
-pub(super) const APART: [&str; 3] = ["name", "description", "feedback"];
+pub(crate) const APART: [&str; 3] = ["name", "description", "feedback"];
 
 /// In the key of an input: every port.
 const ANY_PORT: &str = "any port";
@@ -32,7 +32,7 @@ const NOT_INPUT: [&str; 3] = ["description", "output", "max_events_per_sec"];
 
 /// A mapping and where it stands.
 #[derive(Debug)]
-pub(super) struct Rule<'c> {
+pub(crate) struct Rule<'c> {
     /// `modes/0/mappings/3`
     pub place: String,
     /// Its mode; `None` if it is there in every mode.
@@ -65,7 +65,7 @@ impl Rule<'_> {
 
 /// A way into a mode.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Transition {
+pub(crate) struct Transition {
     pub mode: String,
     pub key: String,
     pub text: String,
@@ -75,7 +75,7 @@ pub(super) struct Transition {
 
 /// How far a configuration reaches.
 #[derive(Debug)]
-pub(super) struct Reach<'c> {
+pub(crate) struct Reach<'c> {
     pub config: &'c Config,
     pub rules: Vec<Rule<'c>>,
     /// By kind and key, with how often it is there.
@@ -412,7 +412,7 @@ fn ways(config: &Config) -> BTreeSet<Transition> {
 }
 
 /// Whether ports without a binding are heard.
-pub(super) fn opens_unbound(config: &Config) -> bool {
+pub(crate) fn opens_unbound(config: &Config) -> bool {
     config.bindings.is_empty() || config.advanced_settings.listen_mode == ListenMode::All
 }
 
@@ -495,7 +495,7 @@ fn described(binding: &Binding) -> String {
 }
 
 /// The modes that the conditions of a mapping ask for.
-pub(super) fn modes_asked<'c>(mapping: &'c Mapping, into: &mut BTreeSet<&'c str>) {
+pub(crate) fn modes_asked<'c>(mapping: &'c Mapping, into: &mut BTreeSet<&'c str>) {
     let mut todo: Vec<&Condition> = mapping.condition.iter().collect();
     let mut actions = vec![&mapping.action];
     while let Some(action) = actions.pop() {
