@@ -44,6 +44,9 @@ impl Lifecycle for MappingTools {
 struct Config {
     /// TOML, as its author wrote it.
     text: String,
+    /// Further files that it includes, which are not shown: only a person changes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    included: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -58,6 +61,9 @@ struct Listed {
     mappings: Vec<Found>,
     /// Places of mappings that wait for the same event, a list each.
     same_trigger: Vec<Vec<String>>,
+    /// Files of the configuration whose mappings are not shown: only a person changes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    included: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -256,11 +262,16 @@ fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
 impl ReadOnlyTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_get_config" => answer(&args, |Nothing {}| Ok(Config { text: reader.config()? })),
+            "conductor_get_config" => answer(&args, |Nothing {}| {
+                let text = reader.config()?;
+                let included = Show::parse(&text).map_err(Error::Failed)?.include;
+                Ok(Config { text, included })
+            }),
             "conductor_get_modes" => answer(&args, |Nothing {}| Ok(read(reader)?.modes(&reader.mode()))),
             "conductor_list_mappings" => answer(&args, |List { mode }| {
-                let mappings = read(reader)?.mappings(mode.as_deref()).map_err(Error::Invalid)?;
-                Ok(Listed { same_trigger: show::same_trigger(&mappings), mappings })
+                let show = read(reader)?;
+                let mappings = show.mappings(mode.as_deref()).map_err(Error::Invalid)?;
+                Ok(Listed { same_trigger: show::same_trigger(&mappings), mappings, included: show.include })
             }),
             "conductor_get_mapping" => {
                 answer(&args, |One { place }| read(reader)?.mapping(&place).map_err(Error::Invalid))

@@ -14,6 +14,9 @@ pub struct Show {
     pub modes: Vec<Mode>,
     #[serde(default)]
     global_mappings: Vec<Map<String, Value>>,
+    /// Further files of the configuration, as the file names them. They are a person's: plans do not change them.
+    #[serde(default)]
+    pub include: Vec<String>,
 }
 
 /// One mode.
@@ -32,6 +35,9 @@ pub struct Modes {
     pub active: String,
     /// All of them, in the order of the file.
     pub modes: Vec<ModeView>,
+    /// Files of the configuration whose modes and mappings are not shown: only a person changes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub included: Vec<String>,
 }
 
 /// One mode, as an agent sees it.
@@ -93,7 +99,8 @@ impl Show {
     /// All modes; `active` is the name of the active one.
     pub fn modes(&self, active: &str) -> Modes {
         let view = |mode: &Mode| ModeView { name: mode.name.clone(), mappings: mode.mappings.len() };
-        Modes { active: active.to_owned(), modes: self.modes.iter().map(view).collect() }
+        let modes = self.modes.iter().map(view).collect();
+        Modes { active: active.to_owned(), modes, included: self.include.clone() }
     }
 
     /// The mappings of a mode, the "global" ones, or all.
@@ -147,7 +154,14 @@ impl Show {
     pub fn place_of_mode(&self, mode: &str) -> Result<String, String> {
         let number = self.modes.iter().position(|known| known.name == mode).ok_or_else(|| {
             let known: Vec<_> = self.modes.iter().map(|mode| mode.name.as_str()).collect();
-            format!("there is no mode {mode:?}; there are {}", known.join(", "))
+            let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {}", known.join(", ")) };
+            match &self.include[..] {
+                [] => format!("there is no mode {mode:?}; {known}"),
+                files => format!(
+                    "there is no mode {mode:?} in the file itself; {known}. What the files {} have, only a person changes",
+                    files.join(", ")
+                ),
+            }
         })?;
         Ok(format!("modes/{number}"))
     }
@@ -192,6 +206,17 @@ mod tests {
             "there is no mode \"Nix\"; there are Play, Mix"
         );
         assert!(show.mapping("modes/1/mappings/0").expect_err("no mapping").contains("there is no mapping at"));
+    }
+
+    #[test]
+    fn what_stands_in_other_files_is_a_persons() {
+        let show = Show::parse("include = ['shows/*.toml']\n").expect("TOML");
+        assert_eq!(show.modes("Live").included, ["shows/*.toml"]);
+        assert_eq!(
+            show.next_place(Some("Live")).expect_err("it is in another file"),
+            "there is no mode \"Live\" in the file itself; there are none. What the files shows/*.toml have, only a person \
+             changes"
+        );
     }
 
     #[test]
