@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
-use evdev::{EventSummary, RelativeAxisCode};
+use evdev::{EventSummary, InputId, RelativeAxisCode};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::grab::{Grab, Step};
@@ -41,6 +41,9 @@ pub enum OpenError {
     /// The user may not read this file.
     #[error("{} may not be read", .0.display())]
     Denied(PathBuf),
+    /// The file is of another device than the one that was listed: it was unplugged, and another has got its number.
+    #[error("{} is of another device by now", .0.display())]
+    Changed(PathBuf),
     /// Something else is wrong with this file.
     #[error("{} can't be read: {}", .0.display(), .1)]
     Failed(PathBuf, #[source] io::Error),
@@ -74,6 +77,9 @@ impl Reader {
                 _ => OpenError::Failed(path.clone(), error),
             };
             let node = evdev::Device::open(path).map_err(failed)?;
+            if !is_it(device, node.input_id()) {
+                return Err(OpenError::Changed(path.clone()));
+            }
             node.set_nonblocking(true).map_err(failed)?;
             down.extend(node.get_key_state().map_err(failed)?.iter().map(|key| key.code()));
             nodes.push(node);
@@ -94,6 +100,11 @@ impl Reader {
         };
         Ok(Self { wake: Some(wake), thread: Some(thread.map_err(OpenError::Thread)?) })
     }
+}
+
+/// Whether a node is of a device that was listed before. By its path alone it may be a keyboard that nobody asked for.
+fn is_it(device: &Device, id: InputId) -> bool {
+    device.ids == (id.vendor(), id.product())
 }
 
 impl Drop for Reader {
@@ -226,17 +237,28 @@ mod tests {
         assert_eq!(event(evdev::EventType::MISC, 4, 1), None);
     }
 
-    #[test]
-    fn a_device_that_is_not_there_says_so() {
-        let device = Device {
+    fn keys(ids: (u16, u16)) -> Device {
+        Device {
             name: "Keys".into(),
             class: Class::Keyboard,
-            ids: (0, 0),
+            ids,
             sysfs: "/".into(),
             nodes: vec!["/dev/input/no such device".into()],
             plugging: 0,
-        };
-        let error = Reader::open(&device, false, |_| ()).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_number_that_another_device_has_got_is_not_the_same_device() {
+        let id = |vendor, product| InputId::new(evdev::BusType::BUS_USB, vendor, product, 0);
+        assert!(is_it(&keys((0xfeed, 0x6060)), id(0xfeed, 0x6060)));
+        assert!(!is_it(&keys((0xfeed, 0x6060)), id(0xfeed, 0x6061)));
+        assert!(!is_it(&keys((0, 0)), id(0x046d, 0xc31c)));
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_says_so() {
+        let error = Reader::open(&keys((0, 0)), false, |_| ()).unwrap_err();
         assert!(error.to_string().starts_with("/dev/input/no such device can't be read: "), "{error}");
     }
 
