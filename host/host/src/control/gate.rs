@@ -251,7 +251,10 @@ impl Gate {
         name: &str,
     ) -> Result<ToolResult, ToolError> {
         let Some(tool) = tool else {
-            let nearest = conductor_config::nearest(name, tools.allowed().map(|tool| tool.registered.name.as_str()));
+            let names = || tools.allowed().map(|tool| tool.registered.name.as_str());
+            // Lists leave the prefix out.
+            let whole = names().find(|known| known.strip_suffix(name).is_some_and(|before| before.ends_with('_')));
+            let nearest = whole.map(str::to_owned).or_else(|| conductor_config::nearest(name, names()));
             return Err(ToolError::Unknown { name: excerpt(name, 64), nearest });
         };
         let ToolSet { registry, policy } = tools;

@@ -57,6 +57,12 @@ fn every_promised_tool_is_there_with_its_tier() {
 }
 
 #[test]
+fn a_name_without_its_prefix_is_found() {
+    let refused = Stage::new().call("search_devices", json!({})).unwrap_err();
+    assert!(refused.contains("did you mean \"conductor_search_devices\"?"), "{refused}");
+}
+
+#[test]
 fn every_tool_has_an_entry_and_every_entry_a_tool() {
     let stage = Stage::new();
     let tools: BTreeSet<String> = stage.host.tools().into_iter().map(|view| view.tool.name).collect();
