@@ -32,7 +32,7 @@ use conductor_listening::Listening;
 use conductor_observer::{Observation, Observed, Observer, PlanChange, PlanStep};
 use conductor_ports::SysExIdentity;
 use conductor_ports::engine_input::Input;
-use conductor_ports::supervisor::{Mutes, PortsReader};
+use conductor_ports::supervisor::{DiscoveredPort, Mutes, PortsReader};
 use conductor_rules as rules;
 use conductor_rules::bindings;
 use conductor_sandbox::bindings::Error;
@@ -244,7 +244,9 @@ impl HostView for View {
     }
 
     fn ports(&self) -> Vec<host_state::Port> {
-        self.ports.status().ports.into_iter().map(contract_types::port).collect()
+        // What people type at is no controller that features may offer to bind.
+        let shown = |port: &DiscoveredPort| !port.port.protocol.is_private() || !port.bindings.is_empty();
+        self.ports.status().ports.into_iter().filter(shown).map(contract_types::port).collect()
     }
 
     fn bindings(&self) -> Vec<host_state::Binding> {

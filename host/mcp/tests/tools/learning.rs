@@ -268,7 +268,13 @@ fn what_is_typed_is_not_shown() {
          action = { type = 'ModeChange', mode = 'Mix' }\n",
     );
     stage.ports.plug_port(PortInfo::new("Planck", "planck", "simulated", Protocol::Keyboard, Direction::Input));
+    stage.ports.plug_port(PortInfo::new("Diary", "diary", "simulated", Protocol::Keyboard, Direction::Input));
     stage.until("the keyboard is heard", || stage.ports.is_open("planck"));
+    stage.until("the other is there", || {
+        stage.host.status().ports.ports.iter().any(|port| port.port.name == "Diary" && !port.connected)
+    });
+    let ports = stage.call("conductor_list_discovered_ports", json!({})).unwrap().to_string();
+    assert!(ports.contains("Planck") && !ports.contains("Diary"), "{ports}");
     let session = start(&stage);
     // P, S and F13.
     for button in [281, 287, 439] {
