@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "fc63a44461fe52f8e9ed7807d47e960b07d059db686dc6084c1c596c871007e9";
+    const FROZEN: &str = "d130046f84f3fd345b530a522d5bd4394f8131212e56e93ec719672cf7a7d7c6";
 
     #[test]
     fn the_contract_is_frozen() {
