@@ -571,6 +571,12 @@ pub(crate) mod tests {
         assert_eq!((event.kind(), event.number(), event.value(), event.unit()), (EventKind::ArtNet, 512, 255.0, 1.0));
     }
 
+    // Events are copied all along their way.
+    #[test]
+    fn an_event_is_small() {
+        assert_eq!(size_of::<Event>(), 56);
+    }
+
     #[test]
     fn kinds_keep_their_numbers() {
         let numbers: Vec<_> = EventKind::ALL.iter().map(|&kind| kind as u8).collect();

@@ -49,11 +49,11 @@ impl Key {
             Event::Gesture(GestureEvent::Chord(chord)) => *chord.presses().last()?,
             event => return KeyChange::of(event).pressed(),
         };
-        Some(press.channel.map_or(Self::button(press.key), |channel| Self { channel, number: press.key }))
+        Some(press.channel().map_or(Self::button(press.key), |channel| Self { channel, number: press.key }))
     }
 
     pub(crate) fn press(self, velocity: u8) -> Press {
-        Press { channel: self.is_note().then_some(self.channel), key: self.number, velocity }
+        Press::new(self.is_note().then_some(self.channel), self.number, velocity)
     }
 }
 

@@ -61,12 +61,24 @@ pub enum GestureEvent {
 /// A key that went down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Press {
-    /// The MIDI channel, 0 to 15; `None` if it is no note.
-    pub channel: Option<u8>,
     /// The note, button or key.
     pub key: u16,
     /// How hard, 1 to 127.
     pub velocity: u8,
+    /// One more than the channel, so that an event, which may have ten presses, is no larger; 0 if it is no note.
+    channel: u8,
+}
+
+impl Press {
+    /// The press of a note on a channel, 0 to 15, or of a button or key.
+    pub(crate) fn new(channel: Option<u8>, key: u16, velocity: u8) -> Self {
+        Self { key, velocity, channel: channel.map_or(0, |channel| channel.saturating_add(1)) }
+    }
+
+    /// The MIDI channel, 0 to 15; `None` if it is no note.
+    pub fn channel(self) -> Option<u8> {
+        self.channel.checked_sub(1)
+    }
 }
 
 /// Several keys that went down together.
@@ -118,8 +130,8 @@ impl GestureEvent {
     /// The MIDI channel, 0 to 15; of a chord that of its lowest key; `None` if it is of buttons.
     pub fn channel(&self) -> Option<u8> {
         match *self {
-            Self::LongPress { press, .. } | Self::DoubleTap { press, .. } => press.channel,
-            Self::Chord(chord) => chord.presses().first().and_then(|press| press.channel),
+            Self::LongPress { press, .. } | Self::DoubleTap { press, .. } => press.channel(),
+            Self::Chord(chord) => chord.presses().first().and_then(|press| press.channel()),
             Self::Turn { channel, .. } | Self::FineControl { channel, .. } | Self::Parameter { channel, .. } => {
                 Some(channel)
             }
@@ -177,7 +189,7 @@ impl fmt::Display for GestureEvent {
 impl fmt::Display for Press {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.key, self.velocity)?;
-        write_channel(f, self.channel)
+        write_channel(f, self.channel())
     }
 }
 

@@ -576,7 +576,7 @@ fn wanted(trigger: &Trigger, value: u16) -> bool {
 }
 
 fn control_event(key: Key, parameter: Option<(bool, u16)>, value: u16) -> GestureEvent {
-    let channel = key.press(0).channel.unwrap_or(0);
+    let channel = key.press(0).channel().unwrap_or(0);
     match parameter {
         None => GestureEvent::FineControl { channel, controller: key.number() as u8, value },
         Some((registered, parameter)) => GestureEvent::Parameter { channel, registered, parameter, value },
