@@ -13,6 +13,7 @@ const LET_GO: [u16; 3] = [1, 14, 28];
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Grab {
     wanted: bool,
+    given_up: bool,
     grabbed: bool,
     down: BTreeSet<u16>,
 }
@@ -29,7 +30,7 @@ pub(crate) enum Step {
 impl Grab {
     /// For a device of which these keys are down at the beginning.
     pub(crate) fn new(wanted: bool, down: impl IntoIterator<Item = u16>) -> Self {
-        Self { wanted, grabbed: false, down: down.into_iter().collect() }
+        Self { wanted, given_up: false, grabbed: false, down: down.into_iter().collect() }
     }
 
     /// A key goes down or comes up.
@@ -63,7 +64,13 @@ impl Grab {
 
     /// The device is to be let go, and not to be taken again.
     pub(crate) fn give_up(&mut self) {
+        self.given_up |= self.wanted;
         self.wanted = false;
+    }
+
+    /// Whether it was to be grabbed, and is not again.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up
     }
 
     /// The keys that are down.
@@ -117,6 +124,7 @@ mod tests {
                 grab.key(code, false);
                 assert_eq!(grab.step(), None, "not taken again");
             }
+            assert!(grab.is_given_up());
         }
     }
 
@@ -129,6 +137,7 @@ mod tests {
             grab.key(code, false);
         }
         assert_eq!(grab.step(), None);
+        assert!(!grab.is_given_up());
         assert_eq!(grab.down().count(), 0);
     }
 }

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
@@ -56,6 +58,7 @@ pub enum OpenError {
 #[derive(Debug)]
 pub struct Reader {
     wake: Option<UnixStream>,
+    let_go: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -85,7 +88,9 @@ impl Reader {
             nodes.push(node);
         }
         let (wake, woken) = UnixStream::pair().map_err(OpenError::Thread)?;
-        let mut work = Work { name: device.name.clone(), nodes, grab: Grab::new(grab, down) };
+        let let_go = Arc::<AtomicBool>::default();
+        let mut work =
+            Work { name: device.name.clone(), nodes, grab: Grab::new(grab, down), let_go: Arc::clone(&let_go) };
         // If it can be, it is grabbed from the beginning.
         work.step();
         let thread = thread::Builder::new().name("keyboard".into());
@@ -98,7 +103,13 @@ impl Reader {
         } else {
             thread.spawn(move || work.run(&woken, Way::Through(handler)))
         };
-        Ok(Self { wake: Some(wake), thread: Some(thread.map_err(OpenError::Thread)?) })
+        Ok(Self { wake: Some(wake), let_go, thread: Some(thread.map_err(OpenError::Thread)?) })
+    }
+
+    /// Whether the device was to be grabbed, and is not any more until it is opened anew: its keys, or a handler that hangs,
+    /// have let it go.
+    pub fn has_let_go(&self) -> bool {
+        self.let_go.load(Ordering::Relaxed)
     }
 }
 
@@ -140,6 +151,7 @@ struct Work {
     name: String,
     nodes: Vec<evdev::Device>,
     grab: Grab,
+    let_go: Arc<AtomicBool>,
 }
 
 impl Work {
@@ -191,6 +203,7 @@ impl Work {
 
     /// Grabs the device or lets it go, if the time has come.
     fn step(&mut self) {
+        self.let_go.store(self.grab.is_given_up(), Ordering::Relaxed);
         let Some(step) = self.grab.step() else { return };
         for node in &mut self.nodes {
             let done = match step {

@@ -87,9 +87,13 @@ fn events(input: Input, mut put: impl FnMut(HidEvent)) {
     }
 }
 
-struct OpenInput(#[expect(dead_code, reason = "it is open for as long as it is kept")] Reader);
+struct OpenInput(Reader);
 
-impl Connection for OpenInput {}
+impl Connection for OpenInput {
+    fn has_let_go(&self) -> bool {
+        self.0.has_let_go()
+    }
+}
 
 impl PortBackend for KeyboardBackend {
     fn name(&self) -> &'static str {

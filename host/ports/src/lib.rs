@@ -249,7 +249,12 @@ pub trait PortBackend: Send {
 }
 
 /// An open input. Dropping it closes the port.
-pub trait Connection: Send {}
+pub trait Connection: Send {
+    /// Whether it was to be heard by this host alone, and others hear it until it is opened anew.
+    fn has_let_go(&self) -> bool {
+        false
+    }
+}
 
 /// An open MIDI output. Dropping it closes the port.
 pub trait MidiOut: Send {

@@ -133,6 +133,7 @@ impl PortThread {
                     }
                     self.plan = plan;
                     self.grabs_released = false;
+                    self.close_what_let_go();
                     self.failed.clear();
                     self.look();
                     let _ = done.send(());
@@ -370,6 +371,13 @@ impl PortThread {
             Err(NoAnswer::Failed(error)) => Err(error.to_string()),
             Err(NoAnswer::Hangs) => Err(format!("{} does not answer", backend.name())),
         }
+    }
+
+    /// Closes devices that have let go by themselves, so that they are grabbed when they are opened anew.
+    fn close_what_let_go(&mut self) {
+        let let_go = self.inputs.iter().filter(|(_, open)| open.connection.has_let_go());
+        let let_go: Vec<PortKey> = let_go.map(|(key, _)| key.clone()).collect();
+        let_go.iter().for_each(|key| self.close_input_and_say(key, false));
     }
 
     /// Closes an input, and says what was heard on it.
