@@ -299,6 +299,8 @@ export class Tab {
         const before = (one) => (now.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_PRECEDING) > 0
         return { there: now !== document.body && is(now), stay: all.length === 1 && all[0] === now, back: all.some(before) && all.every((one) => one === now || before(one)) }
       }, text)
+    // A Firefox without a window loses the focus of the whole window where it is slow: then keys still come, but Enter clicks nothing.
+    if (!(await this.page.evaluate(() => document.hasFocus()))) await this.page.bringToFront()
     // Where the element that had the focus is gone, browsers go on from different places: here it is the page's first link.
     await this.page.evaluate(() => {
       if (document.activeElement === document.body && !document.querySelector('dialog[open]')) document.querySelector('a')?.focus()
