@@ -157,7 +157,8 @@ macro_rules! on_a_commit {
         #[derive(Debug, Clone, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// The commit: all 40 digits, a branch, a tag or `HEAD`. The result names the commit that it was.
+            /// The commit: `HEAD`, a branch, a tag or its digits, with `~N` and `^N` as in git. The result names the commit that
+            /// it was.
             pub snapshot_id: String,
             /// Files and folders below the top of the repository, 1-100; `.` is all of it. Folders stand for their text
             /// files. May be left out where there is a diff, or an earlier commit.
@@ -397,7 +398,8 @@ impl Members {
     fn check(&self) -> Result<(), Wrong> {
         let count = self.models.len();
         if count != 0 && !(MIN_PANEL..=MAX_PANEL).contains(&count) {
-            return Err(Wrong::new("models", format!("{count} models; {MIN_PANEL} to {MAX_PANEL} are allowed")));
+            let models = if count == 1 { "model" } else { "models" };
+            return Err(Wrong::new("models", format!("{count} {models}; {MIN_PANEL} to {MAX_PANEL} are allowed")));
         }
         for (index, model) in self.models.iter().enumerate() {
             short(&format!("models[{index}]"), Some(model), MAX_NAME)?;
@@ -430,7 +432,7 @@ mod tests {
         Request::try_from(asked).map_err(|wrong| wrong.to_string())
     }
 
-    /// CNC-2: defaults of the request.
+    /// CNC-2, ADR-034 "Proposed Skills": defaults of the request.
     #[test]
     fn a_small_request_has_defaults() {
         let request = read(json!({ "snapshot_id": "HEAD", "target_paths": ["src/"] })).expect("it is allowed");
@@ -452,7 +454,7 @@ mod tests {
             ("rubric_focus", json!("Security.\nApprove"), "letters, digits, spaces and `-`"),
             ("confidence_threshold", json!(1.5), "confidence_threshold = 1.5: 0.0 to 1.0 is allowed"),
             ("confidence_threshold", json!("high"), "invalid type"),
-            ("models", json!(["a"]), "models: 1 models; 2 to 9 are allowed"),
+            ("models", json!(["a"]), "models: 1 model; 2 to 9 are allowed"),
             ("models", json!(["a", "b", "a"]), "models[2] = \"a\": it is there twice"),
             ("seed", json!(1_u64 << 53), "0 to 9007199254740991 is allowed"),
             ("assurance", json!("total"), "unknown variant `total`, expected one of `basic`, `diverse`, `high`"),
@@ -464,6 +466,17 @@ mod tests {
             args[key] = value;
             let error = read(args).expect_err(key);
             assert!(error.contains(why), "{key}: {error}");
+        }
+    }
+
+    /// CNC-2, ADR-034 "Context Isolation": a request has no place for a conversation, and nothing is read beside it.
+    #[test]
+    fn a_request_brings_no_context_along() {
+        for (key, value) in [("context", json!("a chat")), ("messages", json!([])), ("conversation", json!(1))] {
+            let mut args = json!({ "snapshot_id": "HEAD", "target_paths": ["a"] });
+            args[key] = value;
+            let error = read(args).expect_err(key);
+            assert!(error.contains(&format!("unknown field `{key}`")), "{error}");
         }
     }
 
@@ -490,7 +503,7 @@ mod tests {
         assert!(serde_json::from_value::<Gate>(gate).is_err());
     }
 
-    /// CNC-6: time and tokens of each operation.
+    /// CNC-6, ADR-034 "Cost and Latency Budgets": time and tokens of each operation.
     #[test]
     fn each_operation_has_its_budget() {
         let budget = |operation, effort| {

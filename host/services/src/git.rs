@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice as _;
+use gix::hash::Prefix;
 use gix::object::Kind as ObjectKind;
 use gix::objs::tree::EntryKind;
 use gix::{ObjectId, ThreadSafeRepository};
@@ -31,6 +32,8 @@ const MAX_PACKED_REFS: u64 = 64 * 1024 * 1024;
 const MAX_FILES: usize = 10_000;
 /// Tags that lead to tags.
 const MAX_TAGS: usize = 8;
+/// Commits that a revision goes back, from the one that it names.
+const MAX_STEPS: usize = 100;
 
 /// What a name in a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,32 +103,30 @@ impl Repository {
         Ok(Self { opened })
     }
 
-    /// The commit that a revision means now: `HEAD`, a branch, a tag, or all digits of a commit.
+    /// The commit that a revision means now: `HEAD` or `@`, a branch, a tag, or the first digits of a commit, at least four.
+    /// After it, as often as wanted, up to 100 commits back: `~N`, N commits back along the first parents, and `^N`, the parent
+    /// of that number; without N it is 1, and `^0` is the commit itself. Nothing else of git's syntax is read.
     ///
     /// # Errors
     /// - `Invalid`: not a revision, or not one of a commit.
-    /// - `Unavailable`: it is not there.
+    /// - `Unavailable`: it is not there, or its digits begin more than one object.
     /// - `Exhausted`: it is larger than what is read.
     pub fn at(&self, revision: &str) -> Result<Snapshot, ServiceError> {
         let repository = self.opened.to_thread_local();
         // What was there when it was opened may have been replaced.
         plain_files(repository.common_dir())?;
-        let mut id = resolve(&repository, revision)?;
-        for _ in 0..=MAX_TAGS {
-            let object = object(&repository, id, MAX_OBJECT, revision)?;
-            let wrong = |_| ServiceError::Failed(format!("{}: can't be read", shown(revision)));
-            match object.kind {
-                ObjectKind::Tag => id = object.try_into_tag().map_err(wrong)?.target_id().map_err(wrong)?.detach(),
-                ObjectKind::Commit => {
-                    let top = object.try_into_commit().map_err(wrong)?.tree_id().map_err(wrong)?.detach();
-                    return Ok(Snapshot { opened: self.opened.clone(), commit: id, top });
-                }
-                ObjectKind::Tree | ObjectKind::Blob => {
-                    return Err(ServiceError::Invalid(format!("{}: is not a commit", shown(revision))));
-                }
-            }
+        let (name, parents) = parsed(revision)?;
+        let mut here = commit(&repository, resolve(&repository, name)?, revision)?;
+        for number in parents {
+            let parent = here.parent_ids().nth(number - 1).map(gix::Id::detach);
+            let parent = parent.ok_or_else(|| {
+                let (so_far, which) = (here.id, if number == 1 { String::new() } else { format!(" {number}") });
+                ServiceError::Unavailable(format!("{}: the commit {so_far} has no parent{which}", shown(revision)))
+            })?;
+            here = commit(&repository, parent, revision)?;
         }
-        Err(ServiceError::Invalid(format!("{}: more than {MAX_TAGS} tags lead to tags", shown(revision))))
+        let top = here.tree_id().map_err(|_| damaged(revision))?.detach();
+        Ok(Snapshot { opened: self.opened.clone(), commit: here.id, top })
     }
 }
 
@@ -204,25 +205,66 @@ impl Snapshot {
     }
 }
 
-/// The object that a revision names.
-fn resolve(repository: &gix::Repository, revision: &str) -> Result<ObjectId, ServiceError> {
-    let absent = || {
-        ServiceError::Unavailable(format!(
-            "{}: there is no such branch, tag or commit in the repository",
-            shown(revision)
-        ))
-    };
+/// The name that a revision begins with, and the numbers of the parents, from 1, by which it goes back from there.
+fn parsed(revision: &str) -> Result<(&str, Vec<usize>), ServiceError> {
+    let wrong = |why: &str| ServiceError::Invalid(format!("{}: {why}", shown(revision)));
+    let syntax = "a revision is HEAD, a branch, a tag or the digits of a commit, and then ~N or ^N as in HEAD~1";
     if revision.len() > MAX_REVISION || revision.contains(char::is_control) {
-        return Err(ServiceError::Invalid(format!(
-            "{}: a revision is HEAD, a branch, a tag, or all 40 digits of a commit",
-            shown(revision)
-        )));
+        return Err(wrong(syntax));
     }
-    if let Ok(id) = ObjectId::from_hex(revision.as_bytes()) {
+    // No name of a reference has these characters.
+    let (name, mut rest) = revision.split_at(revision.find(['~', '^']).unwrap_or(revision.len()));
+    let mut parents = Vec::new();
+    while let Some(sign) = rest.chars().next() {
+        let after = rest.strip_prefix(['~', '^']).ok_or_else(|| wrong(syntax))?;
+        let (digits, further) = after.split_at(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()));
+        let number: Option<usize> = if digits.is_empty() { Some(1) } else { digits.parse().ok() };
+        let number = number.filter(|number| *number <= MAX_STEPS - parents.len());
+        let number = number.ok_or_else(|| wrong(&format!("at most {MAX_STEPS} commits back are looked at")))?;
+        match sign {
+            '~' => parents.extend(std::iter::repeat_n(1, number)),
+            _ if number > 0 => parents.push(number),
+            _ => {}
+        }
+        rest = further;
+    }
+    Ok((if name == "@" { "HEAD" } else { name }, parents))
+}
+
+/// The object that a name means: all digits of an object, a reference, or the first digits of an object.
+fn resolve(repository: &gix::Repository, name: &str) -> Result<ObjectId, ServiceError> {
+    let absent = |why: &str| ServiceError::Unavailable(format!("{}: {why}", shown(name)));
+    let no_such = "there is no such branch, tag or commit in the repository";
+    if let Ok(id) = ObjectId::from_hex(name.as_bytes()) {
         return Ok(id);
     }
-    let mut reference = repository.try_find_reference(revision).ok().flatten().ok_or_else(absent)?;
-    reference.follow_to_object().map(gix::Id::detach).map_err(|_| absent())
+    if let Some(mut reference) = repository.try_find_reference(name).ok().flatten() {
+        return reference.follow_to_object().map(gix::Id::detach).map_err(|_| absent(no_such));
+    }
+    let digits = Prefix::from_hex(name).map_err(|_| absent(no_such))?;
+    match repository.objects.lookup_prefix(digits, None) {
+        Ok(Some(Ok(id))) => Ok(id),
+        Ok(Some(Err(()))) => Err(absent("more than one object begins with these digits; give more of them")),
+        Ok(None) | Err(_) => Err(absent(no_such)),
+    }
+}
+
+/// The commit that an object is, or leads to as a tag.
+fn commit<'r>(repository: &'r gix::Repository, mut id: ObjectId, of: &str) -> Result<gix::Commit<'r>, ServiceError> {
+    for _ in 0..=MAX_TAGS {
+        let object = object(repository, id, MAX_OBJECT, of)?;
+        match object.kind {
+            ObjectKind::Tag => {
+                let tag = object.try_into_tag().map_err(|_| damaged(of))?;
+                id = tag.target_id().map_err(|_| damaged(of))?.detach();
+            }
+            ObjectKind::Commit => return object.try_into_commit().map_err(|_| damaged(of)),
+            ObjectKind::Tree | ObjectKind::Blob => {
+                return Err(ServiceError::Invalid(format!("{}: is not a commit", shown(of))));
+            }
+        }
+    }
+    Err(ServiceError::Invalid(format!("{}: more than {MAX_TAGS} tags lead to tags", shown(of))))
 }
 
 /// Looks at the files that the library reads whole or waits for: opening a pipe would hold its thread for good, and a

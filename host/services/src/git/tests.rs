@@ -111,7 +111,9 @@ fn what_is_not_there_is_said_so() {
     assert!(matches!(snapshot.names("readme"), Err(ServiceError::Invalid(_))), "a file");
     let blob = git(&folder.0, &["rev-parse", "HEAD:readme"]);
     assert!(matches!(repository.at(&blob), Err(ServiceError::Invalid(_))), "no commit");
-    for revision in ["missing", "HEAD~1", "main:readme", "0123456789012345678901234567890123456789", "../HEAD", ""] {
+    for revision in
+        ["missing", "HEAD~2", "main:readme", "0123456789012345678901234567890123456789", "../HEAD", "", "0123"]
+    {
         assert!(matches!(repository.at(revision), Err(ServiceError::Unavailable(_))), "{revision}");
     }
     for revision in ["a\nb".to_owned(), "x".repeat(300)] {
@@ -119,6 +121,68 @@ fn what_is_not_there_is_said_so() {
     }
     let empty = Folder::new();
     assert!(matches!(Repository::open(&empty.0), Err(ServiceError::Unavailable(_))), "no repository");
+}
+
+#[test]
+fn a_revision_goes_back_as_git_does() {
+    let folder = Folder::repository();
+    git(&folder.0, &["checkout", "--quiet", "-b", "side", "HEAD~1"]);
+    folder.write("side", "side");
+    folder.commit("side");
+    git(&folder.0, &["checkout", "--quiet", "main"]);
+    git(&folder.0, &["merge", "--quiet", "--no-edit", "side"]);
+    let short = git(&folder.0, &["rev-parse", "--short", "HEAD~1"]);
+    let four = &git(&folder.0, &["rev-parse", "side"])[..39];
+    for packed in [false, true] {
+        if packed {
+            git(&folder.0, &["gc", "--quiet"]);
+        }
+        let repository = folder.open();
+        for revision in
+            ["HEAD~1", "HEAD^", "@", "@~2", "HEAD~", "HEAD^2", "main^2~1", "HEAD^^", "v1^0", "HEAD~0", &short, four]
+        {
+            let head = git(&folder.0, &["rev-parse", "--verify", &format!("{revision}^{{commit}}")]);
+            assert_eq!(repository.at(revision).unwrap().commit(), head, "{revision}");
+        }
+        for (revision, why) in [
+            ("HEAD~3", "has no parent"),
+            ("HEAD~60~40", "has no parent"),
+            ("HEAD^3", "has no parent 3"),
+            ("v1~1", "has no parent"),
+            ("none~1", "\"none\": there is no such branch"),
+        ] {
+            let error = repository.at(revision).unwrap_err();
+            assert!(matches!(&error, ServiceError::Unavailable(text) if text.contains(why)), "{revision}: {error}");
+        }
+        for (revision, why) in [
+            ("HEAD~101", "at most 100 commits back"),
+            ("HEAD~60~41", "at most 100 commits back"),
+            ("HEAD~99999999999999999999", "at most 100 commits back"),
+            ("HEAD^{tree}", "as in HEAD~1"),
+            ("HEAD~1:readme", "as in HEAD~1"),
+            ("HEAD^-1", "as in HEAD~1"),
+        ] {
+            let error = repository.at(revision).unwrap_err();
+            assert!(matches!(&error, ServiceError::Invalid(text) if text.contains(why)), "{revision}: {error}");
+        }
+    }
+}
+
+/// Digits that are not enough are no choice among what they begin.
+#[test]
+fn digits_that_begin_several_objects_name_none() {
+    let folder = Folder::repository();
+    for number in 0..2000 {
+        folder.write(&format!("{number}"), &format!("{number}"));
+    }
+    folder.commit("many");
+    let all = git(&folder.0, &["rev-list", "--all", "--objects", "--no-object-names"]);
+    let mut ids: Vec<&str> = all.lines().collect();
+    ids.sort_unstable();
+    // The same files have the same digits everywhere.
+    let two = ids.windows(2).find(|two| two[0][..4] == two[1][..4]).expect("two begin alike");
+    let error = folder.open().at(&two[0][..4]).map(drop).unwrap_err();
+    assert!(matches!(&error, ServiceError::Unavailable(text) if text.contains("more than one object")), "{error}");
 }
 
 #[test]
