@@ -137,7 +137,9 @@ fn command(tool: &ToolView, declared: &CommandDeclaration) -> clap::Command {
     taken.extend(declared.options.keys().cloned());
     let schema = tool.tool.input.value();
     for property in properties(&schema) {
-        let help = terminal::excerpt(property.description, terminal::MAX_TEXT);
+        // Where a description in a schema has its line ends says nothing.
+        let description = property.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let help = terminal::excerpt(&description, terminal::MAX_TEXT);
         let arg = Arg::new(id(property.name)).help(help).action(match property.kind {
             Kind::Texts => ArgAction::Append,
             Kind::Text | Kind::Flag | Kind::Json => ArgAction::Set,
@@ -155,7 +157,8 @@ fn command(tool: &ToolView, declared: &CommandDeclaration) -> clap::Command {
         let Some(first) = names.next() else { continue };
         let arg = arg.long(first).visible_aliases(names.collect::<Vec<String>>());
         command = command.arg(match property.kind {
-            Kind::Text | Kind::Texts => arg.value_name("TEXT"),
+            Kind::Text => arg.value_name("TEXT"),
+            Kind::Texts => arg.value_name("TEXT,...").value_delimiter(','),
             Kind::Flag => {
                 arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("true|false")
             }
