@@ -4,7 +4,7 @@
 #     council-gate.sh CONFIG BASE [OPTION ...]
 #
 # CONFIG is a configuration with models and grants, as council.toml beside this script; @PROJECT@ in it stands for the folder
-# that this is called in. BASE is a commit (all 40 digits), a branch or a tag. Options go to `conductor council gate`:
+# that this is called in. BASE is a commit, a branch or a tag, also as in HEAD~1. Options go to `conductor council gate`:
 # --threshold 0.8 --rubric Security.
 #
 # COUNCIL_HOME is a folder to keep the host's home in: the signatures of all runs are by one key then. COUNCIL_RESULT is the
