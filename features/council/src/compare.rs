@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// CNC-7
+    /// CNC-7, ADR-034 "Cross-Agent Consistency"
     #[test]
     fn the_same_work_with_the_same_verdict_and_about_the_same_confidence_is_consistent() {
         let result = |hash: &str, verdict: &str, confidence: f64| {
@@ -70,6 +70,8 @@ mod tests {
             (result("b", "pass", 0.9), "original_response_hash"),
             (result("a", "fail", 0.9), "verdict"),
             (result("a", "pass", 0.911), "confidence"),
+            // Exactly 0.01 apart is too far.
+            (result("a", "pass", 0.9 + APART), "confidence"),
             (json!({}), "original_response_hash"),
         ] {
             let compared = compare(&reference, &other);

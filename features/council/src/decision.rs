@@ -199,6 +199,7 @@ mod tests {
     use Severity::{Critical, Major, Minor};
     use Verdict::{Fail, Pass, Unclear};
 
+    /// CNC-2, ADR-034 "Machine-Actionable Output Schema"
     #[test]
     fn a_panel_that_agrees_passes_or_fails() {
         let pass = decided(3, &[review(Pass, &[]), review(Pass, &[Minor]), review(Pass, &[])], Some(Pass), 0.7);
@@ -223,6 +224,7 @@ mod tests {
         assert_eq!(decided(5, &[], None, 0.0).verdict, Unclear);
     }
 
+    /// CNC-2, CNC-5, ADR-034 "Proposed Skills", "Exit Codes"
     #[test]
     fn no_pass_below_the_threshold_without_the_chairman_or_with_a_blocking_issue() {
         let three = |one: Review| [one, review(Pass, &[]), review(Pass, &[])];

@@ -152,7 +152,9 @@ pub fn votes(seats: &[Seat]) -> f64 {
     for seat in seats.iter().filter(|seat| !seat.is_authors) {
         *sizes.entry(&seat.family).or_default() += 1;
     }
-    sizes.values().map(|size| f64::from(*size) / (1.0 + f64::from(size - 1) * ALIKE)).sum()
+    let of_family = |size: &u32| f64::from(*size) / (1.0 + f64::from(size - 1) * ALIKE);
+    // The sum of nothing would be -0.0.
+    sizes.values().map(of_family).fold(0.0, |all, votes| all + votes)
 }
 
 /// The seats of these models. `author` is the family that wrote the work.
@@ -257,6 +259,7 @@ mod tests {
         assert!((votes(&panel(&["openai", "meta"], None)) - 2.0).abs() < 1e-9);
         assert!(votes(&panel(&[UNKNOWN; 5], None)) < 2.0, "it is not known that they are of several");
         assert!((votes(&panel(&["openai", "meta"], Some("meta"))) - 1.0).abs() < 1e-9);
+        assert!(votes(&[]).is_sign_positive(), "nobody's votes are 0, not -0");
     }
 
     #[test]

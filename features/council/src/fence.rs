@@ -101,6 +101,7 @@ pub fn bounded(text: &str, most: usize) -> &str {
 mod tests {
     use super::*;
 
+    /// CNC-1, ADR-034 "Prompt Injection Hardening"
     #[test]
     fn no_line_of_the_data_stands_outside_and_nothing_in_it_is_hidden() {
         let fence = Fence::new(b"secret", &[]);

@@ -164,7 +164,7 @@ mod tests {
         keep(shelf, now, id, transcript.finish(&result, &Open).files).expect("it is kept");
     }
 
-    /// CNC-7
+    /// CNC-7, ADR-034 "Security Considerations": the audit trail
     #[test]
     fn a_record_is_found_and_what_was_altered_in_it_is_named() {
         let shelf = Memory::default();

@@ -335,6 +335,7 @@ pub fn merged<'r>(reviews: impl Iterator<Item = (&'r str, &'r [Issue])>, with_mi
 mod tests {
     use super::*;
 
+    /// CNC-2, ADR-034 "Machine-Actionable Output Schema"
     #[test]
     fn issues_at_one_place_are_one_and_the_worst_comes_first() {
         let issue = |severity, line: Option<u32>, message: &str| Issue {

@@ -327,6 +327,7 @@ mod tests {
         }
     }
 
+    /// CNC-1, ADR-034 "Security Considerations": answers are validated.
     #[test]
     fn nonsense_is_no_review() {
         for (key, value) in [
@@ -363,6 +364,7 @@ mod tests {
         }
     }
 
+    /// CNC-1, ADR-034 "Proposed Skills", "Rubric (ADR-016)"
     #[test]
     fn weights_add_up() {
         assert!((Scores::WEIGHTS.iter().sum::<f64>() - 1.0).abs() < 1e-9);

@@ -341,7 +341,7 @@ mod tests {
         expand(commit, "target_paths", &["a.rs".to_owned(), path.to_owned()]).expect_err("it is refused").to_string()
     }
 
-    /// CNC-3
+    /// CNC-3, ADR-034 "Directory Expansion Enhancement", "API Response Enhancement"
     #[test]
     fn folders_become_their_text_files_sorted_and_each_once() {
         let commit = Commit::of(&["src/z.rs", "src/a.py", "src/sub/x.TOML", "b.md", "src/.env", "src/two words\n.rs"]);
@@ -351,6 +351,31 @@ mod tests {
         assert_eq!(expanded(&commit, &["."]).files.len(), 6);
     }
 
+    /// CNC-3, ADR-034 "Directory Expansion Enhancement", 2: each ending that the record names is that of a text.
+    #[test]
+    fn every_ending_of_a_text_is_taken_out_of_a_folder() {
+        let endings = "py js ts jsx tsx go rs java kt c cpp h hpp cs rb php swift scala json yaml yml toml xml ini cfg env md \
+                       rst txt adoc html css scss less svg sh bash zsh fish ps1 bat";
+        let mut names: Vec<String> = endings.split_whitespace().map(|ending| format!("docs/a.{ending}")).collect();
+        names.sort();
+        let commit = Commit::of(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let found = expanded(&commit, &["docs/"]);
+        assert_eq!((found.files, found.warnings.len()), (names, 0));
+    }
+
+    /// CNC-3, ADR-034 "Directory Expansion Enhancement", 2: lock files, wherever they are and however they are written.
+    #[test]
+    fn each_lock_file_is_left_out_of_folders() {
+        let locks = ["package-lock.json", "yarn.lock", "pnpm-lock.yaml", "cargo.lock", "Cargo.lock"];
+        for lock in locks {
+            let inner = format!("web/{lock}");
+            let found = expanded(&Commit::of(&["a.rs", lock, &inner]), &["."]);
+            assert_eq!(found.files, ["a.rs"], "{lock}");
+            assert!(found.warnings[0].starts_with("2 left out, written by programs"), "{:?}", found.warnings);
+        }
+    }
+
+    /// CNC-3, ADR-034 "Directory Expansion Enhancement", 1, 4 and 5
     #[test]
     fn what_is_no_text_or_written_by_programs_is_left_out_of_folders_and_said() {
         let mut commit =
@@ -373,8 +398,12 @@ mod tests {
         assert_eq!(expanded(&commit, &["link.rs", "vendor"]).files, [""; 0]);
     }
 
+    /// CNC-3, ADR-034 "Directory Expansion Enhancement", 3
     #[test]
     fn at_most_100_files_are_reviewed() {
+        let exactly: Vec<String> = (0..MAX_FILES).map(|number| format!("src/{number:03}.rs")).collect();
+        let found = expanded(&Commit::of(&exactly.iter().map(String::as_str).collect::<Vec<_>>()), &["src"]);
+        assert_eq!((found.files, found.truncated, found.warnings.len()), (exactly, false, 0));
         let names: Vec<String> = (0..130).map(|number| format!("src/{number:03}.rs")).collect();
         let commit = Commit::of(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let found = expanded(&commit, &["src"]);
@@ -383,6 +412,7 @@ mod tests {
         assert!(found.warnings[0].contains("130 files"), "{:?}", found.warnings);
     }
 
+    /// CNC-3, ADR-034 "Directory Expansion Enhancement", 1
     #[test]
     fn a_path_that_leads_out_is_a_pattern_or_not_there_is_refused() {
         let commit = Commit::of(&["a.rs", "app/[id]/page.tsx"]);
@@ -398,6 +428,19 @@ mod tests {
             assert!(text.starts_with(&format!("target_paths[1] = {path:?}: ")) && text.contains(why), "{text}");
         }
         assert_eq!(expanded(&commit, &["app/[id]"]).files, ["app/[id]/page.tsx"], "a name with brackets is a name");
+    }
+
+    /// CNC-3, ADR-034 "Directory Expansion Enhancement", 2: the first 512 bytes say whether a file is binary.
+    #[test]
+    fn a_nul_counts_within_the_first_512_bytes() {
+        for (at, is_text) in [(0, false), (511, false), (512, true)] {
+            let mut commit = Commit::of(&["a.rs"]);
+            let mut bytes = vec![b'x'; 600];
+            bytes[at] = 0;
+            commit.file("b.rs", &bytes);
+            let mut found = expanded(&commit, &["."]);
+            assert_eq!(read(&commit, &mut found, |_| true).len(), 1 + usize::from(is_text), "a NUL at {at}");
+        }
     }
 
     #[test]

@@ -412,7 +412,7 @@ mod tests {
         checked.findings.into_iter().next().map(|one| (one.file, one.problem))
     }
 
-    /// CNC-4
+    /// CNC-4, ADR-034 "Transcript Persistence", "Security Considerations"
     #[test]
     fn a_transcript_is_files_and_each_alteration_is_named() {
         let folder = Memory::default();

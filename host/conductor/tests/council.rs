@@ -6,12 +6,16 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use conductor_config as config;
+use conductor_package::Descriptor;
+use conductor_package::capability::Capability;
 use conductor_ports::simulated::SimulatedPorts;
 use serde_json::{Value, json};
 
@@ -90,7 +94,7 @@ fn honest(request: &Value) -> Reply {
 /// A configuration with a council of models that are called so, `m0`, `m1`, ... in it, which are all behind one server.
 fn configuration(model: &Model, models: &[&str], repository: &str) -> String {
     let port = model.port;
-    let mut text = String::from("[[modes]]\nname = 'Play'\n\n");
+    let mut text = String::from("[[modes]]\nname = 'Play'\n\n[tools.per_minute]\nmodel_requests = 6000\n\n");
     for (number, name) in models.iter().enumerate() {
         text += &format!(
             "[models.m{number}]\nprovider = 'openai-compatible'\nmodel = '{name}'\nurl = 'http://127.0.0.1:{port}/v1'\n\n"
@@ -174,7 +178,7 @@ fn a_panel_reviews_a_commit_side_by_side_and_passes_or_fails_it() {
     assert_eq!(found["record"]["stage1.json"].as_array().unwrap().len(), 3);
 }
 
-/// CNC-5: the command's exit code is the verdict's, and 2 where there is none; the route answers the result itself.
+/// CNC-5, ADR-034 "Track A", "Proposed Skills": the command's exit code is the verdict's, and 2 where there is none; the route answers the result itself.
 #[test]
 fn a_verdict_is_had_by_a_command_and_by_a_route() {
     let model = Model::new(|_, request| honest(request));
@@ -195,9 +199,177 @@ fn a_verdict_is_had_by_a_command_and_by_a_route() {
     let routed = stage.post("/v1/council/gate", &args(&["bad"]));
     assert_eq!((routed.0, &routed.1["verdict"]), (200, &json!("fail")), "{:#}", routed.1);
     assert_eq!(stage.post("/v1/council/gate", &args(&["nowhere"])).0, 422);
+
+    // What is not sure enough is unclear, by the command and by its code.
+    let unsure = stage.run(&["council", "verify", "src", "--threshold", "0.95", "--json"]);
+    let result: Value = serde_json::from_slice(&unsure.stdout).unwrap();
+    assert_eq!(
+        (unsure.status.code(), &result["verdict"], &result["exit_code"]),
+        (Some(2), &json!("unclear"), &json!(2))
+    );
+    let shown = stage.run(&["council", "verify", "src", "--threshold", "0.95"]);
+    assert_eq!(shown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&shown.stdout).starts_with("verdict: unclear\n"));
 }
 
-/// CNC-4, CNC-7: the transcript is files in the project, signed by the host; what is altered in them is named.
+/// CNC-5, ADR-034 "Track A": each tool has a route, which answers its result.
+#[test]
+fn every_tool_of_the_council_has_a_route() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    let stage = council(&model, 3, &repository.0);
+    let route = |name: &str, body: &Value| {
+        let (status, result) = stage.post(&format!("/v1/council/{name}"), body);
+        assert_eq!(status, 200, "{name}: {result:#}");
+        result
+    };
+    let verified = route("verify", &args(&["src"]));
+    assert_eq!((&verified["verdict"], &verified["operation"]), (&json!("pass"), &json!("verify")));
+    let reviewed = route("review", &json!({ "snapshot_id": "HEAD", "file_paths": ["bad"] }));
+    assert_eq!((&reviewed["verdict"], &reviewed["operation"]), (&json!("fail"), &json!("review")));
+    assert_eq!(route("gate", &args(&["src"]))["operation"], "gate");
+    assert_eq!(route("consensus", &json!({ "question": "Which?" }))["answer"], "Use the second.");
+    let id = &verified["verification_id"];
+    assert_eq!(route("audit", &json!({ "verification_id": id }))["intact"], true);
+    assert_eq!(route("check", &json!({ "path": verified["transcript_path"] }))["intact"], true);
+    let compared = route("compare", &json!({ "verifications": [id, reviewed["verification_id"]] }));
+    assert_eq!((&compared["consistent"], &compared["exit_code"]), (&json!(false), &json!(1)));
+}
+
+/// CNC-5: the options as people write them, and `--help` as they read it.
+#[test]
+fn commits_are_named_as_in_git_and_models_with_commas() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    let stage = council(&model, 3, &repository.0);
+    repository.file("src/a.rs", "fn a() { b() }\n");
+    repository.git(&["commit", "--quiet", "--all", "--message=two"]);
+    for base in ["HEAD~1", "HEAD^"] {
+        let done = stage.run(&["council", "verify", "--base", base, "--models", "m2,m0", "--json"]);
+        let error = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(0), "{base}: {error}");
+        let result: Value = serde_json::from_slice(&done.stdout).unwrap();
+        assert_eq!(result["expanded_paths"], json!(["src/a.rs"]), "{base}");
+        assert_eq!(result["version"]["models"], json!(["m2", "m0"]));
+    }
+    let repeated = stage.run(&["council", "verify", "src", "--models", "m0", "--models", "m1", "--json"]);
+    let result: Value = serde_json::from_slice(&repeated.stdout).unwrap();
+    assert_eq!(result["version"]["models"], json!(["m0", "m1"]));
+    for (words, why) in [
+        (&["council", "verify", "--base", "HEAD~9"][..], "has no parent"),
+        (&["council", "verify", "src", "--models", "m0"], "models: 1 model; 2 to 9 are allowed"),
+    ] {
+        let done = stage.run(words);
+        let error = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(2) && error.contains(why), "{words:?}: {error}");
+    }
+    let help = stage.run(&["council", "verify", "--help"]);
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(help.contains("--models <TEXT,...>") && !help.contains("\\u{"), "{help}");
+}
+
+/// CNC-5, ADR-034 "Track A": an agent over MCP opens the council's tools, calls one, and sees each stage as progress.
+#[test]
+fn an_agent_over_mcp_is_told_of_each_stage() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    let stage = council(&model, 3, &repository.0);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
+    command.arg("--home").arg(&stage.home.0).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (mut ask, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+    let client = json!({ "name": "test", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    for message in [
+        json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+    ] {
+        writeln!(ask, "{message}").unwrap();
+    }
+    let mut number = 0;
+    // The result of a request, and the progress that was reported until it came.
+    let mut said = |method: &str, params: Value| {
+        number += 1;
+        writeln!(ask, "{}", json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params })).unwrap();
+        let mut progress = Vec::new();
+        loop {
+            let told: Value = serde_json::from_str(&answers.next().expect("it goes on").unwrap()).unwrap();
+            if told["id"] == number {
+                return (told["result"].clone(), progress);
+            }
+            if told["method"] == "notifications/progress" {
+                progress.push(told["params"].clone());
+            }
+        }
+    };
+    let mut names = |before: Value| {
+        said("tools/call", before);
+        let (listed, _) = said("tools/list", json!({}));
+        let tools = listed["tools"].as_array().unwrap().clone();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let open = names(json!({ "name": "conductor_open_tools", "arguments": { "group": "builtin:council" } }));
+    for tool in ["verify", "review", "gate", "consensus", "audit", "check", "compare"] {
+        assert!(open.contains(&format!("council_{tool}")), "{tool}: {open:?}");
+    }
+    let call = json!({ "name": "council_verify", "arguments": args(&["src"]), "_meta": { "progressToken": "stages" } });
+    let (called, progress) = said("tools/call", call);
+    assert_eq!(called["structuredContent"]["verdict"], "pass", "{called:#}");
+    assert!(progress.iter().all(|step| step["progressToken"] == "stages"), "{progress:?}");
+    let steps: Vec<&str> = progress.iter().filter_map(|step| step["message"].as_str()).collect();
+    assert_eq!(steps, ["3 models review 2 files", "the models rank the reviews", "the chairman writes the verdict"]);
+    let id = &called["structuredContent"]["verification_id"];
+    let audit = json!({ "name": "council_audit", "arguments": { "verification_id": id } });
+    assert_eq!(said("tools/call", audit).0["structuredContent"]["intact"], true);
+    let consensus = json!({ "name": "council_consensus", "arguments": { "question": "Which?" } });
+    assert_eq!(said("tools/call", consensus).0["structuredContent"]["answer"], "Use the second.");
+    drop(ask);
+    child.wait().unwrap();
+}
+
+/// CNC-9, ADR-034 "Proposed Skills", "CI/CD Integration": the configuration for pipelines as it is in docs/ci.
+#[test]
+fn the_configuration_for_pipelines_is_valid_and_grants_what_its_models_need() {
+    let repository = Repository::new();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(top.join("docs/ci/council.toml")).unwrap();
+    let text = text.replace("@PROJECT@", repository.0.to_str().unwrap());
+    let (folder, compiled) =
+        compile("pipeline", &["anthropic", "openai", "gemini", "council"], |_, component| component);
+    let home = Home::beside(&compiled, &text);
+    let mut validate = Command::new(env!("CARGO_BIN_EXE_conductor"));
+    validate.arg("--home").arg(&home.0).args(["config", "validate", "--json"]).env("CONDUCTOR_FEATURES", &folder);
+    let done = validate.output().unwrap();
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+    assert_eq!((&report["valid"], &report["warnings"]), (&json!(true), &json!(0)), "{report:#}");
+
+    let all = config::parse(&text, "council.toml").unwrap().config;
+    let council = &all.features["council"].grants;
+    assert!(all.models.len() >= 3 && all.models.keys().all(|name| council.models.contains(name)), "{council:?}");
+    assert!(council.model_tokens > 0 && council.git.len() == 1 && council.files.len() == 1, "{council:?}");
+    for (name, model) in &all.models {
+        let provider = fs::read(top.join("features").join(&model.provider).join("feature.toml")).unwrap();
+        let grants = &all.features[&model.provider].grants;
+        let own: Vec<_> = Descriptor::parse(&provider)
+            .unwrap()
+            .capabilities
+            .into_iter()
+            .filter_map(|request| match request.capability {
+                // The other one is for servers that a person names.
+                Capability::Secret { id, hosts } if id != "model-key" => Some((id, hosts)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(own.len(), 1, "{name}");
+        for (id, hosts) in own {
+            assert!(hosts.iter().all(|host| grants.http.contains(host)), "{name}: it may not ask {hosts:?}");
+            let key = grants.secrets.iter().find(|secret| secret.id == id);
+            assert_eq!(key.map(|secret| &secret.hosts), Some(&hosts), "{name}: its key {id}");
+        }
+    }
+}
+
+/// CNC-4, CNC-7, ADR-034 "Transcript Persistence": the transcript is files in the project, signed by the host; what is altered in them is named.
 #[test]
 fn a_transcript_is_checked_and_what_was_altered_is_named() {
     let model = Model::new(|_, request| honest(request));
@@ -241,7 +413,7 @@ fn a_transcript_is_checked_and_what_was_altered_is_named() {
     }
 }
 
-/// CNC-2, CNC-7: what changed since a commit is reviewed; and two runs of the same work are compared.
+/// CNC-2, CNC-7, ADR-034 "Cross-Agent Consistency": what changed since a commit is reviewed; and two runs of the same work are compared.
 #[test]
 fn what_changed_since_a_commit_is_reviewed_and_two_runs_are_compared() {
     let model = Model::new(|_, request| honest(request));
@@ -281,7 +453,7 @@ fn what_changed_since_a_commit_is_reviewed_and_two_runs_are_compared() {
     assert_eq!(done.status.code(), Some(1), "{}", String::from_utf8_lossy(&done.stdout));
 }
 
-/// CNC-6: a family follows from the configuration, and a panel of one is refused before any model is asked.
+/// CNC-6, ADR-034 "Assurance Levels": a family follows from the configuration, and a panel of one is refused before any model is asked.
 #[test]
 fn a_panel_of_one_vendor_gives_no_diverse_assurance() {
     let model = Model::new(|_, request| honest(request));
@@ -300,7 +472,7 @@ fn a_panel_of_one_vendor_gives_no_diverse_assurance() {
     assert_eq!((&result["verdict"], families), (&json!("pass"), vec!["openai", "anthropic", "meta", "openai"]));
 }
 
-/// CNC-9: the script of docs/ci, as a pipeline runs it.
+/// CNC-9, ADR-034 "Proposed Skills", "CI/CD Integration": the script of docs/ci, as a pipeline runs it.
 #[test]
 fn the_script_for_pipelines_ends_with_the_verdict() {
     let model = Model::new(|_, request| honest(request));
@@ -331,16 +503,17 @@ fn the_script_for_pipelines_ends_with_the_verdict() {
         let result: Value = serde_json::from_slice(&result).unwrap_or_default();
         (done.status.code(), result, String::from_utf8_lossy(&done.stderr).into_owned())
     };
-    let (code, result, error) = gate("before", &["--threshold", "0.8"]);
+    let (code, result, error) = gate("HEAD~2", &["--threshold", "0.8", "--rubric", "Security"]);
     assert_eq!((code, &result["verdict"]), (Some(1), &json!("fail")), "{result:#} {error}");
     assert_eq!(result["invoking_agent"], "ci");
+    assert!(model.requests()[0].to_string().contains("Look at this above all: Security."));
     let (code, result, error) = gate("before", &["--snapshot", "right"]);
     assert_eq!((code, &result["verdict"]), (Some(0), &json!("pass")), "{result:#} {error}");
     assert_eq!(gate("before", &["--assurance", "diverse"]).0, Some(2), "the models are of nobody knows whom");
     assert_eq!(gate("no-such-branch", &[]).0, Some(2));
 }
 
-/// CNC-2: two models of five that give no review leave it unclear.
+/// CNC-2, CNC-6: two models of five that give no review leave it unclear.
 #[test]
 fn two_models_of_five_that_are_down_or_stream_nonsense_leave_it_unclear() {
     let model = Model::new(|_, request| match request["model"].as_str().unwrap() {
@@ -358,6 +531,7 @@ fn two_models_of_five_that_are_down_or_stream_nonsense_leave_it_unclear() {
     assert_eq!(model.requests().len(), 5, "nobody is asked for what can't come of it any more");
 }
 
+/// CNC-1, CNC-3, ADR-034 "Context Isolation", "Directory Expansion Enhancement"
 #[test]
 fn what_can_not_be_reviewed_is_an_error_that_says_why_and_costs_nothing() {
     let model = Model::new(|_, request| honest(request));
@@ -377,6 +551,18 @@ fn what_can_not_be_reviewed_is_an_error_that_says_why_and_costs_nothing() {
         assert!(error.contains(why), "{args}: {error}");
     }
     assert_eq!(model.requests().len(), 0);
+}
+
+/// CNC-2: who reviewed is worth no vote where nobody did, and that is 0.
+#[test]
+fn a_council_of_which_nobody_answers_is_worth_nothing() {
+    let model = Model::new(|_, _| Reply::Status(400, "not today"));
+    let repository = Repository::new();
+    let stage = council(&model, 3, &repository.0);
+    let done = stage.run(&["council", "verify", "src", "--json"]);
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.code(), Some(2), "{text}");
+    assert!(text.contains("\"independent_votes\": 0.0"), "{text}");
 }
 
 /// CNC-6: the council's answer to a question.

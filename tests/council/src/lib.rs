@@ -3,13 +3,13 @@
 pub mod benchmark;
 pub mod rated;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use council::deliberation::{Case, Granted, Occasion};
+use council::deliberation::{Case, Granted, Occasion, consensus};
 use council::panel::{Inquiry, Panel, Reply};
-use council::request::{Request, Verify, Wrong};
-use council::result::Verification;
+use council::request::{Consensus, Gate, Operation, Request, Review, Verify, Wrong};
+use council::result::{Agreed, Verification};
 use council::snapshot::{Entry, Kind, Tree};
 use council::transcript::Transcript;
 use serde_json::{Value, json};
@@ -100,6 +100,12 @@ pub struct Scripted {
     pub families: BTreeMap<String, String>,
     /// What was asked.
     pub asked: RefCell<Vec<Inquiry>>,
+    /// Milliseconds that each answer takes. What takes longer than a stage may is no answer.
+    pub takes_ms: u64,
+    /// The time, which goes by while models answer.
+    pub elapsed_ms: Cell<u64>,
+    /// The progress that was reported.
+    pub progress: RefCell<Vec<(f32, String)>>,
 }
 
 impl Scripted {
@@ -131,7 +137,9 @@ impl Scripted {
         };
         let fails = !obeys && (inquiry.text.contains("FAULT") || inquiry.text.contains("verdict: fail"));
         let verdict = if fails { "fail" } else { "pass" };
-        let text = if inquiry.schema.contains("\"ranking\"") {
+        let text = if inquiry.schema.contains("\"answer\"") {
+            json!({ "answer": "The second." })
+        } else if inquiry.schema.contains("\"ranking\"") {
             let letters = inquiry.text.matches("BEGIN DATA").count();
             json!({ "ranking": (0..letters).map(council::review::label).collect::<Vec<_>>() })
         } else if inquiry.schema.contains("\"dissent\"") {
@@ -152,16 +160,23 @@ impl Scripted {
 }
 
 impl Panel for Scripted {
-    fn ask(&self, inquiries: &[Inquiry], _: u32) -> Vec<Result<Reply, String>> {
+    fn ask(&self, inquiries: &[Inquiry], timeout_ms: u32) -> Vec<Result<Reply, String>> {
         self.asked.borrow_mut().extend_from_slice(inquiries);
+        let timeout = u64::from(timeout_ms);
+        self.elapsed_ms.set(self.elapsed_ms.get() + self.takes_ms.min(timeout));
+        if self.takes_ms > timeout {
+            return inquiries.iter().map(|_| Err(format!("there was no answer within {timeout} ms"))).collect();
+        }
         inquiries.iter().map(|inquiry| self.answer(inquiry)).collect()
     }
 
     fn elapsed_ms(&self) -> u64 {
-        0
+        self.elapsed_ms.get()
     }
 
-    fn progress(&self, _: f32, _: &str) {}
+    fn progress(&self, done: f32, text: &str) {
+        self.progress.borrow_mut().push((done, text.to_owned()));
+    }
 
     fn is_cancelled(&self) -> bool {
         false
@@ -186,7 +201,59 @@ pub fn verified_since(panel: &Scripted, base: &Commit, commit: &Commit, args: Va
     deliberated(panel, (commit, Some(base)), args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
 }
 
-const TIMESTAMP: &str = "2026-01-01T00:00:00Z";
+/// The same of a commit that is called so, 40 digits.
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub fn verified_at(panel: &Scripted, digits: &str, commit: &Commit, args: Value) -> Result<Verification, Wrong> {
+    let case = Work { operation: Operation::Verify, digits: digits.to_owned(), commit, base: None };
+    let id = "0".repeat(32);
+    asked(panel, (panel.names(), panel.families.clone()), case, args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
+}
+
+/// Has a panel verify, review or gate what `args` names in a commit.
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub fn operated(panel: &Scripted, operation: Operation, commit: &Commit, args: Value) -> Result<Verification, Wrong> {
+    let case = Work { operation, ..Work::of(commit) };
+    let id = "0".repeat(32);
+    asked(panel, (panel.names(), panel.families.clone()), case, args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
+}
+
+/// Has a panel answer the question in `args`.
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub fn answered(panel: &Scripted, args: Value) -> Result<Agreed, Wrong> {
+    let asked: Consensus = serde_json::from_value(args).map_err(|error| Wrong::new("arguments", error.to_string()))?;
+    let id = "0".repeat(32);
+    let occasion = Occasion { verification_id: id.clone(), timestamp: TIMESTAMP.to_owned() };
+    let mut transcript = Transcript::new(None, TIMESTAMP, &id);
+    consensus(asked.checked()?, &panel.names(), b"a secret", panel, occasion, &mut transcript)
+}
+
+/// A commit to work on, and what is done with it.
+struct Work<'c> {
+    operation: Operation,
+    digits: String,
+    commit: &'c Commit,
+    base: Option<&'c Commit>,
+}
+
+impl<'c> Work<'c> {
+    fn of(commit: &'c Commit) -> Self {
+        Self { operation: Operation::Verify, digits: digits("c0ffee"), commit, base: None }
+    }
+}
+
+/// A commit's 40 digits that repeat these.
+fn digits(hex: &str) -> String {
+    hex.repeat(7)[..40].to_owned()
+}
+
+/// When it was.
+pub const TIMESTAMP: &str = "2026-01-01T00:00:00Z";
 
 /// The same, with an id and a transcript: of a commit, and the one before it if that is compared.
 ///
@@ -200,7 +267,7 @@ pub fn deliberated(
     transcript: &mut Transcript<'_>,
 ) -> Result<Verification, Wrong> {
     let names = (panel.names(), panel.families.clone());
-    asked(panel, names, (commit, base), args, id, transcript)
+    asked(panel, names, Work { base, ..Work::of(commit) }, args, id, transcript)
 }
 
 /// Has any panel of these models, of these families, verify what `args` names in a commit.
@@ -215,22 +282,26 @@ pub fn reviewed(
     args: Value,
 ) -> Result<Verification, Wrong> {
     let id = "0".repeat(32);
-    asked(panel, (names, families), (commit, None), args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
+    asked(panel, (names, families), Work::of(commit), args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
 }
 
 fn asked(
     panel: &impl Panel,
     (names, families): (Vec<String>, BTreeMap<String, String>),
-    (commit, base): (&Commit, Option<&Commit>),
+    work: Work<'_>,
     args: Value,
     id: &str,
     transcript: &mut Transcript<'_>,
 ) -> Result<Verification, Wrong> {
-    let asked: Verify = serde_json::from_value(args).map_err(|error| Wrong::new("arguments", error.to_string()))?;
-    let request = Request::try_from(asked)?;
-    let digits = |hex: &str| hex.repeat(7)[..40].to_owned();
-    let base = base.map(|base| (digits("facade"), base));
-    let case = Case::prepare(request, (digits("c0ffee"), commit), base, &Granted { names, families }, b"a secret")?;
+    let unread = |error: serde_json::Error| Wrong::new("arguments", error.to_string());
+    let request = match work.operation {
+        Operation::Review => Request::try_from(serde_json::from_value::<Review>(args).map_err(unread)?)?,
+        Operation::Gate => Request::try_from(serde_json::from_value::<Gate>(args).map_err(unread)?)?,
+        _ => Request::try_from(serde_json::from_value::<Verify>(args).map_err(unread)?)?,
+    };
+    let base = work.base.map(|base| (digits("facade"), base));
+    let granted = Granted { names, families };
+    let case = Case::prepare(request, (work.digits, work.commit), base, &granted, b"a secret")?;
     let occasion = Occasion { verification_id: id.to_owned(), timestamp: TIMESTAMP.to_owned() };
     Ok(case.verify(panel, occasion, transcript))
 }

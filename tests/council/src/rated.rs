@@ -22,12 +22,14 @@ pub struct Rated {
     pub alarms: f64,
     /// How much more it makes of what it is shown early, of length, and of its own review: 0.0 is nothing.
     pub biases: [f64; 3],
+    /// Milliseconds that an answer takes.
+    pub takes_ms: u64,
 }
 
 impl Rated {
-    /// A model without biases.
+    /// A model without biases that answers within 2 s.
     pub const fn new(family: &'static str, misses: f64, alarms: f64) -> Self {
-        Self { family, misses, alarms, biases: [0.0; 3] }
+        Self { family, misses, alarms, biases: [0.0; 3], takes_ms: 2000 }
     }
 }
 
@@ -38,18 +40,21 @@ pub struct RatedPanel {
     seed: u64,
     number: Cell<usize>,
     is_wrong: Cell<bool>,
+    /// The time since the work was begun, which goes by while models answer.
+    elapsed_ms: Cell<u64>,
 }
 
 impl RatedPanel {
     /// A panel whose errors follow from `seed`.
     pub const fn new(members: Vec<Rated>, seed: u64) -> Self {
-        Self { members, seed, number: Cell::new(0), is_wrong: Cell::new(false) }
+        Self { members, seed, number: Cell::new(0), is_wrong: Cell::new(false), elapsed_ms: Cell::new(0) }
     }
 
     /// Has it verify work, and gives the JSON of the result.
     pub fn verify(&self, number: usize, work: &Work) -> Option<Value> {
         self.number.set(number);
         self.is_wrong.set(work.fault.is_some());
+        self.elapsed_ms.set(0);
         let names: Vec<String> = (0..self.members.len()).map(|number| format!("m{number}")).collect();
         let families = names.iter().cloned().zip(self.members.iter().map(|member| member.family.to_owned())).collect();
         let args = json!({ "snapshot_id": "HEAD", "git_diff": work.diff, "requirements": work.requirements,
@@ -110,9 +115,15 @@ impl RatedPanel {
         json!({ "ranking": places.into_iter().map(|(at, _)| label(at)).collect::<Vec<_>>() })
     }
 
-    fn answer(&self, inquiry: &Inquiry) -> Result<Reply, String> {
-        let number: usize = inquiry.model.trim_start_matches('m').parse().map_err(|_| "there is no such model")?;
-        let member = self.members.get(number).ok_or("there is no such model")?;
+    fn member(&self, model: &str) -> Option<&Rated> {
+        self.members.get(model.trim_start_matches('m').parse::<usize>().ok()?)
+    }
+
+    fn answer(&self, inquiry: &Inquiry, timeout_ms: u64) -> Result<Reply, String> {
+        let member = self.member(&inquiry.model).ok_or("there is no such model")?;
+        if member.takes_ms > timeout_ms {
+            return Err(format!("there was no answer within {timeout_ms} ms"));
+        }
         let answer = if inquiry.schema.contains("\"ranking\"") {
             self.ranking(&inquiry.model, member, &inquiry.text)
         } else if inquiry.schema.contains("\"dissent\"") {
@@ -129,12 +140,16 @@ impl RatedPanel {
 }
 
 impl Panel for RatedPanel {
-    fn ask(&self, inquiries: &[Inquiry], _: u32) -> Vec<Result<Reply, String>> {
-        inquiries.iter().map(|inquiry| self.answer(inquiry)).collect()
+    fn ask(&self, inquiries: &[Inquiry], timeout_ms: u32) -> Vec<Result<Reply, String>> {
+        let timeout = u64::from(timeout_ms);
+        // They are asked side by side: the slowest says how long it takes, as long as it is waited for.
+        let takes = inquiries.iter().filter_map(|inquiry| Some(self.member(&inquiry.model)?.takes_ms.min(timeout)));
+        self.elapsed_ms.set(self.elapsed_ms.get() + takes.max().unwrap_or_default());
+        inquiries.iter().map(|inquiry| self.answer(inquiry, timeout)).collect()
     }
 
     fn elapsed_ms(&self) -> u64 {
-        0
+        self.elapsed_ms.get()
     }
 
     fn progress(&self, _: f32, _: &str) {}

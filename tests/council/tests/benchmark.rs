@@ -94,7 +94,7 @@ fn measured(members: &[Rated], seed: u64) -> Report {
     Report::of(&results)
 }
 
-/// CNC-8: fewer than 5 % of right changes fail, with models that err in one of twelve.
+/// CNC-8, ADR-034 "Success Metrics": fewer than 5 % of right changes fail, with models that err in one of twelve.
 #[test]
 fn a_panel_of_several_families_has_few_false_positives() {
     let members = ["anthropic", "openai", "google", "meta", "alibaba"].map(|family| Rated::new(family, 0.12, 0.08));
@@ -108,6 +108,7 @@ fn a_panel_of_several_families_has_few_false_positives() {
         }
         assert!((report.votes_by_family - 5.0).abs() < 1e-9 && report.votes_measured > 3.5, "{seed}: {report}");
         assert_eq!(report.over_budget, 0);
+        assert_eq!(report.time_ms, (6000.0, 6000), "three stages of 2 s: {report}");
         assert!(report.calibration_error < 0.2, "{seed}: {report}");
     }
 }
@@ -121,6 +122,26 @@ fn models_that_err_together_are_worth_less_than_two_votes() {
     assert!(alone.votes_by_family < 2.0, "{alone}");
     assert!(alone.votes_measured < mixed.votes_measured - 1.0, "{alone}\n{mixed}");
     assert!(alone.false_positives > mixed.false_positives, "{alone}\n{mixed}");
+}
+
+/// CNC-6, CNC-8, ADR-034 "Cost and Latency Budgets": models that answer in known times stay within the time of the operation, and
+/// those that are too slow are not waited for.
+#[test]
+fn the_time_of_models_is_measured_and_stays_within_the_budget() {
+    let vendors = ["anthropic", "openai", "google", "meta", "alibaba"];
+    let with = |times: [u64; 5]| {
+        let member = |(family, takes_ms)| Rated { takes_ms, ..Rated::new(family, 0.12, 0.08) };
+        measured(&vendors.into_iter().zip(times).map(member).collect::<Vec<_>>(), 1)
+    };
+    // The slowest says how long reviews and rankings take; the first is the chairman.
+    let report = with([1000, 2000, 3000, 4000, 5000]);
+    assert_eq!(report.time_ms, (11_000.0, 11_000), "{report}");
+    assert!(report.to_string().contains("time                   11000 ms a change, 11000 ms at most"), "{report}");
+    let slow = with([1000, 1000, 1000, 1000, 300_000]);
+    assert!(slow.time_ms.1 > 70_000 && slow.time_ms.1 <= 120_000, "{slow}");
+    assert_eq!((slow.over_budget, slow.errors.len()), (0, 4), "the fifth never reviewed: {slow}");
+    let gone = with([1000, 300_000, 300_000, 300_000, 300_000]);
+    assert_eq!((gone.right.unclear, gone.over_budget), (changes().len(), 0), "{gone}");
 }
 
 /// CNC-8: biases are seen where they are, and not where they are not.

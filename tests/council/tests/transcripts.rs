@@ -105,7 +105,7 @@ impl Drop for Place {
     }
 }
 
-/// CNC-4: the files of the seed, and in the result the SHA-256 of each.
+/// CNC-4, ADR-034 "Transcript Persistence": the files of the decision record, and in the result the SHA-256 of each.
 #[test]
 fn a_verification_leaves_its_files_and_the_result_is_bound_to_them() {
     let place = Place::new("files");
@@ -212,7 +212,7 @@ fn altered(random: &mut Random, folder: &Path, others: &Path) -> (String, Vec<St
     }
 }
 
-/// CNC-7: whatever is altered, the check finds it, and names it first.
+/// CNC-7, ADR-034 "Security Considerations": whatever is altered, the check finds it, and names it first.
 #[test]
 fn each_of_many_random_alterations_is_found_and_named() {
     let place = Place::new("altered");

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use conductor_council_tests::Member::{Babbles, Down, Obeys};
-use conductor_council_tests::{Commit, Member, Scripted, verified, verified_since};
+use conductor_council_tests::{Commit, Member, Scripted, answered, operated, verified, verified_at, verified_since};
+use council::panel::Inquiry;
+use council::request::{Budget, Effort, Operation};
 use council::review::Verdict;
 use serde_json::{Value, json};
 
@@ -19,7 +21,7 @@ fn args() -> Value {
     json!({ "snapshot_id": "HEAD", "target_paths": ["src"], "invoking_agent": "a test" })
 }
 
-/// CNC-1, CNC-2
+/// CNC-1, CNC-2, ADR-034 "LLM Council's Current Approach", "Machine-Actionable Output Schema"
 #[test]
 fn work_that_is_right_passes_and_a_fault_fails() {
     let panel = Scripted::new(&[Obeys; 3]);
@@ -40,6 +42,29 @@ fn work_that_is_right_passes_and_a_fault_fails() {
     assert_eq!((issue.file.as_deref(), issue.line, issue.reported_by.len()), (Some("src/fault.rs"), Some(1), 3));
 }
 
+/// CNC-5: each stage is reported as it begins.
+#[test]
+fn progress_is_reported_with_each_stage() {
+    let panel = Scripted::new(&[Obeys; 3]);
+    verified(&panel, &right(), args()).unwrap();
+    let steps = panel.progress.borrow();
+    assert!(steps.windows(2).all(|two| two[0].0 < two[1].0), "{steps:?}");
+    let texts: Vec<&str> = steps.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["3 models review 2 files", "the models rank the reviews", "the chairman writes the verdict"]);
+}
+
+/// CNC-2, ADR-034 "Machine-Actionable Output Schema": versions, and the score by the rubric's weights.
+#[test]
+fn a_result_names_what_it_was_made_with_and_its_total_score() {
+    let result = verified(&Scripted::new(&[Obeys; 3]), &right(), args()).unwrap();
+    let version = &result.version;
+    assert_eq!((version.rubric.as_str(), version.models.len()), (council::prompt::RUBRIC, 3));
+    assert_eq!(version.aggregator, council::result::AGGREGATOR);
+    // 9 for accuracy, 8 for all else: 35 % of 9 and 65 % of 8.
+    assert!((result.rubric_total.unwrap() - 8.35).abs() < 1e-9, "{:?}", result.rubric_total);
+    assert_eq!(result.requested_paths, ["src"]);
+}
+
 #[test]
 fn two_of_five_that_are_down_leave_no_quorum_and_one_does() {
     let of = |members: &[Member]| verified(&Scripted::new(members), &right(), args()).unwrap();
@@ -51,11 +76,12 @@ fn two_of_five_that_are_down_leave_no_quorum_and_one_does() {
     assert_eq!(of(&[Obeys, Down, Obeys, Obeys, Obeys]).verdict, Verdict::Pass);
 }
 
-/// CNC-7: the same request has the same hash and orders for every caller; another commit, path or criterion does not.
+/// CNC-7, ADR-034 "Cross-Agent Consistency": the same request has the same hash and orders for every caller; another commit, path
+/// or criterion does not.
 #[test]
 fn the_same_request_has_the_same_hash_and_the_same_orders() {
     let of = |(key, value): (&str, Value)| {
-        let panel = Scripted::new(&[Obeys; 4]);
+        let panel = Scripted::new(&[Obeys; 4]).of(&FOUR);
         let mut args = args();
         args[key] = value;
         let result = verified(&panel, &right(), args).unwrap();
@@ -72,12 +98,29 @@ fn the_same_request_has_the_same_hash_and_the_same_orders() {
         ("models", json!(["m0", "m1", "m2"])),
         ("git_diff", json!("+x")),
         ("author_family", json!("meta")),
+        ("effort", json!("quick")),
+        ("assurance", json!("diverse")),
+        ("chairman", json!("m1")),
+        ("requirements", json!("It is fast.")),
     ] {
         assert_ne!(first.0, of(other.clone()).0, "{other:?}");
     }
+    // The same files in another commit, and what changed between two.
+    let panel = Scripted::new(&[Obeys; 4]).of(&FOUR);
+    let at = |digits: &str| verified_at(&panel, &digits.repeat(20), &right(), args()).unwrap();
+    let (one, other) = (at("1a"), at("2b"));
+    assert_ne!(one.reproducibility_hash, other.reproducibility_hash);
+    assert_eq!(one.original_response_hash, other.original_response_hash, "the work is the same");
+    let mut since = args();
+    since["base_id"] = json!("main");
+    let base = verified_since(&panel, &Commit::default(), &right(), since).unwrap();
+    assert_ne!(first.0, base.reproducibility_hash);
 }
 
-/// CNC-6, CNC-8: a panel of one family is worth less than two votes, whatever its size.
+/// The families of four models.
+const FOUR: [&str; 4] = ["openai", "meta", "google", "xai"];
+
+/// CNC-6, CNC-8, ADR-034 "Assurance Levels": a panel of one family is worth less than two votes, whatever its size.
 #[test]
 fn a_panel_gives_the_assurance_that_is_asked_for_or_is_refused() {
     let with = |families: &[&str], members: &[Member], extra: Value| {
@@ -120,6 +163,21 @@ fn a_panel_gives_the_assurance_that_is_asked_for_or_is_refused() {
     assert!(error.starts_with("chairman = \"m3\": it is of the family that wrote the work"), "{error}");
 }
 
+/// CNC-1, ADR-034 "Context Isolation": a reviewer has the work alone, and no word of another review or of an earlier call.
+#[test]
+fn each_review_has_a_context_of_its_own() {
+    let panel = Scripted::new(&[Obeys; 3]);
+    verified(&panel, &wrong(), args()).unwrap();
+    let first: Vec<Inquiry> = panel.asked.take();
+    for asked in &first[..3] {
+        assert_eq!((&asked.instructions, &asked.text), (&first[0].instructions, &first[0].text));
+        assert!(!asked.text.contains("verdict: ") && !asked.text.contains("a test"), "{}", asked.text);
+    }
+    verified(&panel, &wrong(), args()).unwrap();
+    assert_eq!(panel.asked.take(), first, "the second call is as the first");
+}
+
+/// CNC-1, ADR-034 "LLM Council's Current Approach": the ranking is anonymous.
 #[test]
 fn peers_and_the_chairman_are_not_told_whose_a_review_is() {
     let panel = Scripted::new(&[Obeys; 3]);
@@ -150,7 +208,7 @@ fn what_changed_between_two_commits_is_reviewed() {
     assert_eq!(verified_since(&Scripted::new(&[Obeys; 3]), &base, &head, args).unwrap().verdict, Verdict::Fail);
 }
 
-/// CNC-7: the hash of the work is that of the work alone.
+/// CNC-7, ADR-034 "Cross-Agent Consistency": the hash of the work is that of the work alone.
 #[test]
 fn equal_work_has_an_equal_hash_whatever_the_criteria() {
     let of = |extra: (&str, Value), commit: &Commit| {
@@ -164,7 +222,7 @@ fn equal_work_has_an_equal_hash_whatever_the_criteria() {
     assert_ne!(first, of(("seed", json!(1)), &Commit::of(&[("src/a.rs", "fn a() {}\n"), ("src/b.rs", "fn c() {}\n")])));
 }
 
-/// CNC-6: what does not fit into the tokens is left out, said, and does not pass.
+/// CNC-6, ADR-034 "Cost and Latency Budgets": what does not fit into the tokens is left out, said, and does not pass.
 #[test]
 fn what_does_not_fit_into_the_budget_does_not_pass() {
     let mut commit = right();
@@ -180,27 +238,92 @@ fn what_does_not_fit_into_the_budget_does_not_pass() {
     assert!(error.starts_with("git_diff: ") && error.contains("within 50000 tokens"), "{error}");
 }
 
+/// Every operation, with its arguments beside the models.
+fn operations() -> [(Operation, Effort, Value); 4] {
+    let of = |paths: &str| json!({ "snapshot_id": "HEAD", paths: ["src"] });
+    let mut quick = of("target_paths");
+    quick["effort"] = json!("quick");
+    [
+        (Operation::Verify, Effort::Quick, quick),
+        (Operation::Verify, Effort::High, of("target_paths")),
+        (Operation::Review, Effort::High, of("file_paths")),
+        (Operation::Gate, Effort::High, of("target_paths")),
+    ]
+}
+
+/// Tokens of all that a panel was asked, with the most that it may answer.
+fn most_tokens(asked: &[Inquiry]) -> usize {
+    let read = asked.iter().map(|asked| asked.instructions.len() + asked.text.len() + asked.schema.len());
+    let written = asked.iter().map(|asked| asked.max_tokens as usize).sum::<usize>();
+    read.sum::<usize>() / 4 + written
+}
+
+/// CNC-6, ADR-034 "Cost and Latency Budgets": verify, review and gate.
 #[test]
 fn all_questions_together_fit_into_the_tokens_of_their_operation() {
-    for effort in ["quick", "high"] {
-        let file = |number: u32| (format!("src/{number:03}.rs"), b"fn a() { b(c, d); }\n".repeat(8));
-        let commit = Commit((0..200).map(file).collect());
+    let file = |number: u32| (format!("src/{number:03}.rs"), b"fn a() { b(c, d); }\n".repeat(8));
+    let commit = Commit((0..200).map(file).collect());
+    for (operation, effort, args) in operations() {
+        let budget = Budget::of(operation, effort);
         for members in 2..=9 {
             let panel = Scripted::new(&vec![Obeys; members]);
-            let mut args = args();
-            args["effort"] = json!(effort);
+            let mut args = args.clone();
             args["models"] = json!(panel.names());
-            let Ok(result) = verified(&panel, &commit, args) else {
-                let most = if effort == "quick" { 3 } else { 6 };
-                assert!(members > most, "{effort}: {members} models have no room for a single file");
+            let Ok(result) = operated(&panel, operation, &commit, args) else {
+                // The panel that is asked where none is named has room, and for a verification one more.
+                let more = usize::from(operation == Operation::Verify && effort == Effort::High);
+                assert!(members > budget.panel + more, "{operation:?} {effort:?}: {members} models have no room");
                 continue;
             };
-            let asked = panel.asked.borrow();
-            let read = asked.iter().map(|asked| asked.instructions.len() + asked.text.len() + asked.schema.len());
-            let written = asked.iter().map(|asked| asked.max_tokens as usize).sum::<usize>();
-            let all = read.sum::<usize>() / 4 + written;
-            assert!(all <= result.cost.token_limit as usize, "{effort} {members}: {all}");
+            let all = most_tokens(&panel.asked.borrow());
+            assert!(all <= budget.tokens as usize, "{operation:?} {effort:?} {members}: {all}");
+            assert_eq!(result.cost.token_limit, budget.tokens);
             assert!(result.reasons.iter().all(|reason| !reason.contains("used up")), "{:?}", result.reasons);
         }
+    }
+}
+
+/// CNC-6, ADR-034 "Cost and Latency Budgets": a question to the council.
+#[test]
+fn a_question_fits_into_the_tokens_of_its_effort() {
+    for (effort, name) in [(Effort::Quick, "quick"), (Effort::High, "high")] {
+        let budget = Budget::of(Operation::Consensus, effort);
+        for words in [1, 200, 3000] {
+            let panel = Scripted::new(&vec![Obeys; budget.panel]);
+            let question = "word ".repeat(words);
+            let Ok(agreed) = answered(&panel, json!({ "question": question, "effort": name })) else {
+                assert!(words > 200, "{name}: {words} words have no room");
+                continue;
+            };
+            let all = most_tokens(&panel.asked.borrow());
+            assert!(all <= budget.tokens as usize, "{name} {words}: {all}");
+            assert!(agreed.cost.tokens <= budget.tokens && agreed.answer.is_some(), "{:?}", agreed.reasons);
+        }
+    }
+}
+
+/// CNC-6, ADR-034 "Cost and Latency Budgets": models that answer in known times, and those that are never waited for longer.
+#[test]
+fn no_operation_takes_longer_than_it_may() {
+    for (operation, effort, args) in operations() {
+        let budget = Budget::of(operation, effort);
+        let timed = |takes_ms| {
+            let panel = Scripted { takes_ms, ..Scripted::new(&[Obeys; 3]) };
+            operated(&panel, operation, &right(), args.clone()).unwrap()
+        };
+        // Without rankings there are two stages.
+        let stages = if effort == Effort::Quick { 2 } else { 3 };
+        let in_time = timed(budget.time_ms / 10);
+        assert_eq!((in_time.verdict, in_time.cost.time_ms), (Verdict::Pass, stages * budget.time_ms / 10));
+        assert_eq!(in_time.cost.time_limit_ms, budget.time_ms);
+        let late = timed(budget.time_ms * 2);
+        assert_eq!((late.verdict, late.left_out.len()), (Verdict::Unclear, 3), "{operation:?} {effort:?}");
+        assert!(late.cost.time_ms <= budget.time_ms && late.left_out[0].reason.contains("no answer within"));
+    }
+    for (effort, name) in [(Effort::Quick, "quick"), (Effort::High, "high")] {
+        let limit = Budget::of(Operation::Consensus, effort).time_ms;
+        let panel = Scripted { takes_ms: limit * 2, ..Scripted::new(&[Obeys; 3]) };
+        let agreed = answered(&panel, json!({ "question": "Which?", "effort": name })).unwrap();
+        assert!(agreed.answer.is_none() && agreed.cost.time_ms <= limit, "{agreed:?}");
     }
 }

@@ -67,7 +67,11 @@ fn main() -> ExitCode {
     }
     all.truncate(args.count.unwrap_or(all.len()));
     let vendors = ["anthropic", "openai", "google", "meta", "alibaba"];
-    let scripted = RatedPanel::new(vendors.map(|family| Rated::new(family, 0.12, 0.08)).to_vec(), args.seed);
+    // The first answers within 2 s, each further one half a second later.
+    let takes = |number: usize| 2000 + 500 * number as u64;
+    let members = vendors.iter().enumerate();
+    let members = members.map(|(number, family)| Rated { takes_ms: takes(number), ..Rated::new(family, 0.12, 0.08) });
+    let scripted = RatedPanel::new(members.collect(), args.seed);
     let mut results = Vec::new();
     for (number, work) in all.into_iter().enumerate() {
         let result = if args.models.is_empty() { scripted.verify(number, &work) } else { asked(&args, &work) };
