@@ -45,7 +45,7 @@ struct Config {
     /// TOML, as its author wrote it.
     text: String,
     /// Further files that it includes, which are not shown: only a person changes them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     included: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ struct Listed {
     /// Places of mappings that wait for the same event, a list each.
     same_trigger: Vec<Vec<String>>,
     /// Files of the configuration whose mappings are not shown: only a person changes them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     included: Vec<String>,
 }
 

@@ -36,7 +36,7 @@ pub struct Modes {
     /// All of them, in the order of the file.
     pub modes: Vec<ModeView>,
     /// Files of the configuration whose modes and mappings are not shown: only a person changes them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub included: Vec<String>,
 }
 
