@@ -23,7 +23,7 @@ use conductor_audit::{Entry, Kind, Outcome};
 use conductor_config::{Diagnostics, Loaded};
 use conductor_config_text::{diff, edit};
 use conductor_dispatch::describe_rule;
-use conductor_observer::{Observation, PlanChange, PlanStep};
+use conductor_observer::{Observation, PlanChange, PlanStep, is_private};
 use conductor_sandbox::host_functions::planning::{ProposedChange, ProposedPlan};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::changes::HostChange;
@@ -127,6 +127,8 @@ impl Host {
                 // Modes and rules are numbers that mean something in their own set only.
                 let mut records = self.observed.records();
                 records.retain(|record| record.generation == current.rules.generation());
+                // A plan about every key would read out what was typed.
+                records.retain(|record| matches!(whose, CallerClass::Owner) || !is_private(record));
                 let (before, after) = (Arc::new(current.rules.clone().into()), Arc::clone(&planned.rules));
                 rehearse(&records, before, after, &self.environment, describe_rule)
             }
