@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_engine::HidEvent;
 use conductor_ports::{Direction, PortInfo, Protocol, UsbDevice};
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ fn stage() -> Stage {
 fn stage_with(more: &str) -> Stage {
     let stage = Stage::new();
     let text = CONFIG.replace("listen_mode = \"all\"", "listen_mode = \"configured\"") + more;
+    std::fs::write(stage.file(), &text).unwrap();
     stage.host.reload(&text, "config.toml").unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
     stage.until("the unbound port is closed", || !stage.ports.is_open("Loose Knobs"));
     stage
@@ -290,4 +292,17 @@ fn what_is_typed_is_not_shown() {
     let learned = stop(&stage, &session, false);
     assert_eq!(learned["controls"].as_array().unwrap().len(), 1, "{learned:#}");
     assert!(learned["controls"][0]["toml"].as_str().unwrap().contains("439"), "{learned:#}");
+    // A plan about a letter is rehearsed over what was typed: for the owner alone.
+    let mapping = json!({
+        "trigger": { "type": "Key", "key": "p", "device": "keys" },
+        "action": { "type": "ModeChange", "mode": "Mix" }
+    });
+    let plan = stage.call("conductor_create_mapping", mapping).unwrap()["plan"].as_str().unwrap().to_owned();
+    let of_the_owner = stage.host.plan(&plan).unwrap().rehearsal;
+    assert_eq!(of_the_owner.shown.last().unwrap().event, "key 281 down", "{of_the_owner:?}");
+    for scope in [Scope::Agent, Scope::Read, Scope::Control] {
+        let caller = Caller::client(Door::Tcp, scope, Some("someone"));
+        let rehearsal = stage.host.plan_for(&caller, &plan).unwrap().rehearsal;
+        assert_eq!((rehearsal.events, rehearsal.different), (3, 0), "{rehearsal:?}");
+    }
 }
