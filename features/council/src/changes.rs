@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use similar::TextDiff;
 
 use crate::request::Wrong;
-use crate::snapshot::{BINARY_WITHIN, Entry, Expansion, File, GARBAGE, Kind, LeftOut, MAX_FILES, Tree, plain};
+use crate::snapshot::{
+    BINARY_WITHIN, Entry, Expansion, File, GARBAGE, Kind, LeftOut, MAX_FILES, MAX_LISTED, Tree, plain,
+};
 
 /// Names of files that are compared.
 const MAX_COMPARED: usize = 2000;
@@ -22,13 +24,22 @@ const BINARY: &str = "binary";
 const TOO_DIFFERENT: &str = "too much of it differs for a diff; name it at the later commit alone";
 const NO_ROOM: &str = "it does not fit into what may be asked";
 
-/// The names of all files and links below a path of a commit, with what they are; modules and what is too deep are said.
-fn below<T: Tree>(
-    tree: &T,
-    path: &str,
-    found: &mut BTreeMap<String, Entry>,
-    left_out: &mut LeftOut,
-) -> Result<bool, String> {
+/// What is below paths of a commit.
+#[derive(Default)]
+struct Found {
+    /// Files and links.
+    files: BTreeMap<String, Entry>,
+    /// Modules.
+    left_out: LeftOut,
+    /// What of it could not be looked at, a sentence each.
+    unseen: BTreeSet<String>,
+}
+
+/// Adds what is below a path of a commit. Returns whether the path is there.
+///
+/// # Errors
+/// Folders that are too deep.
+fn below<T: Tree>(tree: &T, path: &str, found: &mut Found) -> Result<bool, String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
     let mut folders = Vec::new();
     if path == "." {
@@ -40,19 +51,30 @@ fn below<T: Tree>(
             None => return Ok(false),
             Some(entry) => match entry.kind {
                 Kind::Folder => folders.push((path.to_owned(), 0)),
-                Kind::Module => left_out.add(MODULE, path),
-                Kind::File | Kind::Link => drop(found.insert(path.to_owned(), entry)),
+                Kind::Module => found.left_out.add(MODULE, path),
+                Kind::File | Kind::Link => drop(found.files.insert(path.to_owned(), entry)),
             },
         }
     }
     while let Some((folder, depth)) = folders.pop() {
-        for entry in tree.names(&folder)? {
+        let names = match tree.names(&folder) {
+            Ok(names) => names,
+            Err(why) => {
+                found.unseen.insert(format!("{folder:?} can't be listed: {why}"));
+                continue;
+            }
+        };
+        if names.len() >= MAX_LISTED {
+            let first = format!("{folder:?} has {MAX_LISTED} names or more, and only the first are compared");
+            found.unseen.insert(first);
+        }
+        for entry in names {
             let path = if folder == "." { entry.name.clone() } else { format!("{folder}/{}", entry.name) };
             match entry.kind {
                 Kind::Folder if depth < MAX_DEPTH => folders.push((path, depth + 1)),
                 Kind::Folder => return Err(format!("{path:?} has too many folders above it")),
-                Kind::Module => left_out.add(MODULE, &path),
-                Kind::File | Kind::Link => drop(found.insert(path, entry)),
+                Kind::Module => found.left_out.add(MODULE, &path),
+                Kind::File | Kind::Link => drop(found.files.insert(path, entry)),
             }
         }
     }
@@ -92,7 +114,7 @@ pub fn between<T: Tree>(
     paths: &[String],
     mut fits: impl FnMut(&File) -> bool,
 ) -> Result<(Expansion, Vec<File>), Wrong> {
-    let (mut old, mut new, mut left_out) = (BTreeMap::new(), BTreeMap::new(), LeftOut::default());
+    let (mut old, mut new) = (Found::default(), Found::default());
     let everything = [".".to_owned()];
     let paths = if paths.is_empty() { &everything[..] } else { paths };
     for (index, asked) in paths.iter().enumerate() {
@@ -100,14 +122,19 @@ pub fn between<T: Tree>(
         let path = plain(asked).ok_or_else(|| {
             wrong("it leads out of the repository; it is a path below its top, with `/` between names, such as \"src\"")
         })?;
-        let was = below(base, &path, &mut old, &mut LeftOut::default()).map_err(|why| wrong(&why))?;
-        let is = below(head, &path, &mut new, &mut left_out).map_err(|why| wrong(&why))?;
+        let was = below(base, &path, &mut old).map_err(|why| wrong(&why))?;
+        let is = below(head, &path, &mut new).map_err(|why| wrong(&why))?;
         if !was && !is {
             return Err(wrong("there is no such file or folder in either commit"));
         }
     }
+    let mut unseen = old.unseen;
+    unseen.append(&mut new.unseen);
+    let (old, new, mut left_out) = (old.files, new.files, new.left_out);
     let mut names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let (mut expansion, mut files) = (Expansion::default(), Vec::new());
+    expansion.truncated = !unseen.is_empty();
+    expansion.warnings.extend(unseen);
     if names.len() > MAX_COMPARED {
         let warning =
             format!("there are {} files, and the first {MAX_COMPARED} by name are compared; name folders", names.len());
@@ -216,6 +243,17 @@ mod tests {
         let (expansion, files) =
             between((&base, &head), "target_paths", &["b.rs".to_owned()], |_| false).expect("they are compared");
         assert!(files.is_empty() && expansion.truncated && expansion.warnings[0].contains("b.rs"));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_listed_whole_is_said() {
+        let names: Vec<String> = (0..=MAX_LISTED).map(|number| format!("many/{number}.rs")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (base, mut head) = (Commit::of(&names), Commit::of(&names));
+        head.file("few/a.rs", b"new");
+        let (expansion, files) = changed(&base, &head, &[]);
+        assert_eq!((files.len(), expansion.truncated), (1, true));
+        assert!(expansion.warnings[0].contains("\"many\" has 1000 names or more"), "{:?}", expansion.warnings);
     }
 
     #[test]

@@ -58,7 +58,8 @@ struct Council;
 #[derive(Default)]
 struct State {
     models: Option<Access>,
-    repository: Option<git::Repository>,
+    /// Or why it can't be opened; `None` before `install`.
+    repository: Option<Result<git::Repository, Error>>,
     /// Without one no records are kept.
     table: Option<Table>,
     /// Without one no transcripts are written.
@@ -81,7 +82,7 @@ impl Lifecycle for Council {
         register::<Compare, Compared>(&tools, "council_compare")?;
         let (models, table) = (Access::open(ctx).ok(), Table::open(ctx).ok());
         let folder = files::Folder::open(ctx, TRANSCRIPTS).ok().map(Folder);
-        STATE.set(State { models, repository: git::Repository::open(ctx, PURPOSE).ok(), table, folder });
+        STATE.set(State { models, repository: Some(git::Repository::open(ctx, PURPOSE)), table, folder });
         Ok(())
     }
 }
@@ -284,7 +285,11 @@ fn verify(request: Result<Request, Wrong>, invoked: &Invocation, host: &Reader) 
     let families = families::of_configuration(&host.config()?);
     STATE.with_borrow(|state| {
         let panel = Models::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
-        let repository = state.repository.as_ref().ok_or_else(|| not_granted("repository"))?;
+        let repository = match &state.repository {
+            Some(Ok(repository)) => repository,
+            Some(Err(Error::Denied(_))) | None => return Err(not_granted("repository")),
+            Some(Err(error)) => return Err(error.clone()),
+        };
         let commit = Commit(repository.at(&request.snapshot_id)?);
         let id = commit.0.commit();
         let base = request.base.as_ref().map(|base| repository.at(base)).transpose()?.map(Commit);

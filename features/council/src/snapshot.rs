@@ -12,7 +12,7 @@ pub const MAX_FILES: usize = 100;
 /// Names that are looked at in folders.
 const MAX_NAMES: usize = 20_000;
 /// Names that one folder lists; what has as many may have more.
-const MAX_LISTED: usize = 1000;
+pub const MAX_LISTED: usize = 1000;
 /// Folders within folders.
 const MAX_DEPTH: usize = 64;
 /// The bytes of a file in which a NUL makes it binary.

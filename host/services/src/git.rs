@@ -14,7 +14,7 @@ use gix::objs::tree::EntryKind;
 use gix::{ObjectId, ThreadSafeRepository};
 
 use crate::error::{ServiceError, shown};
-use crate::files::{MAX_FILE, MAX_NAMES, check};
+use crate::files::{MAX_FILE, MAX_NAMES, MAX_PATH};
 use conductor_stdx::plain_file;
 
 /// Bytes of one commit, tag or folder that are read (4 MiB).
@@ -81,6 +81,9 @@ impl Repository {
     pub fn open(path: &Path) -> Result<Self, ServiceError> {
         let none = |why: &str| ServiceError::Unavailable(format!("{}: {why}", path.display()));
         let outside = || none("parts of this repository lie outside of the granted folder");
+        if !path.is_dir() {
+            return Err(none("the granted folder is not there"));
+        }
         // As the library looks for it: below the folder, or the folder itself. All that leads elsewhere is found before
         // the library follows it.
         let inner = path.join(".git");
@@ -155,8 +158,8 @@ impl Snapshot {
     }
 
     /// What is in a folder, in the order of the names' bytes; `.` is the top. Where there are more than 1000
-    /// names, the first 1000. Names that no path may hold (not UTF-8, control characters, backslashes) are
-    /// left out.
+    /// names, the first 1000. Git allows what file systems do not: names of control characters or with backslashes. Of a
+    /// name that is not UTF-8, U+0000, which no name has, stands for what is not; it can't be read.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -172,15 +175,16 @@ impl Snapshot {
         let data = object(&repository, folder, MAX_OBJECT, path)?;
         let mut entries = Vec::new();
         for entry in names_in(&data, path)? {
-            let Ok(name) = entry.0.to_str() else { continue };
-            if check(name).is_err() {
-                continue;
-            }
+            // Nothing is passed over: what is not listed would not be missed by whoever reviews a commit.
+            let name = match entry.0.to_str() {
+                Ok(name) => name.to_owned(),
+                Err(_) => entry.0.to_str_lossy().replace('\u{fffd}', "\0"),
+            };
             let size = match entry.1 {
                 Kind::File | Kind::Link => repository.find_header(entry.2).map_err(|_| damaged(path))?.size(),
                 Kind::Folder | Kind::Module => 0,
             };
-            entries.push(Entry { name: name.to_owned(), kind: entry.1, size });
+            entries.push(Entry { name, kind: entry.1, size });
         }
         // A commit has folders in the order of their names with a slash behind.
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -344,6 +348,23 @@ fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<Named<'a>
         (entry.filename.as_bytes(), kind, entry.oid.to_owned())
     };
     tree.map(|found| found.map(entry).map_err(|_| damaged(path))).collect()
+}
+
+/// Rejects what can be no path in a commit. It is not a path of this computer's files, so a name may have any character but
+/// `/` and U+0000.
+fn check(path: &str) -> Result<(), ServiceError> {
+    let refuse = |what: &str| {
+        let shown = shown(path);
+        Err(ServiceError::Invalid(format!(
+            "{shown}: {what}; a path is relative to the commit's top, such as src/lib.rs"
+        )))
+    };
+    match path {
+        long if long.len() > MAX_PATH => refuse("is too long"),
+        _ if path.contains('\0') => refuse("has U+0000, which stands for what is not UTF-8 in a name"),
+        _ if path.split('/').any(|name| matches!(name, "" | "." | "..")) => refuse("has no name where one belongs"),
+        _ => Ok(()),
+    }
 }
 
 /// What the library says of a damaged repository may quote what is in it, so it is not passed on.

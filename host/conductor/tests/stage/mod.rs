@@ -42,6 +42,8 @@ pub enum Reply {
     Status(u16, &'static str),
     /// A beginning, and then nothing until the other side hangs up.
     Hang(&'static str),
+    /// This again and again, until the other side hangs up.
+    Endless(&'static str),
 }
 
 /// A server that answers as the script says, which gets the number of the request, from 0, and its body.
@@ -70,6 +72,8 @@ impl Model {
         self.requests.lock().unwrap().clone()
     }
 }
+
+const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 
 pub fn answer(mut peer: TcpStream, seen: &Mutex<Vec<Value>>, script: &dyn Fn(usize, &Value) -> Reply) {
     let Some(request) = request(&mut peer) else { return };
@@ -108,10 +112,17 @@ pub fn answer(mut peer: TcpStream, seen: &Mutex<Vec<Value>>, script: &dyn Fn(usi
             return;
         }
         Reply::Hang(text) => (delta(json!({ "content": text })), true),
+        Reply::Endless(text) => {
+            let piece = delta(json!({ "content": text }));
+            let mut sent = peer.write_all(STREAM_HEAD.as_bytes());
+            while sent.is_ok() {
+                sent = peer.write_all(piece.as_bytes());
+            }
+            return;
+        }
     };
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     // Who has hung up does not read it.
-    let _ = peer.write_all((head.to_owned() + &body).as_bytes());
+    let _ = peer.write_all((STREAM_HEAD.to_owned() + &body).as_bytes());
     if hangs {
         while peer.read(&mut [0; 64]).is_ok_and(|size| size > 0) {}
     }

@@ -84,6 +84,32 @@ fn a_commit_is_read_as_it_was() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn every_name_of_a_commit_is_listed() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = Folder::repository();
+    fs::create_dir(folder.0.join("odd")).unwrap();
+    let names: [&[u8]; 6] =
+        [b"a\\b.rs", b"new\nline.rs", b".conductor-x", b"not\xffutf8.rs", b"not\xef\xbf\xbdutf8.rs", b"\x1b[2J"];
+    for name in names {
+        fs::write(folder.0.join("odd").join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    folder.commit("odd");
+    let snapshot = folder.open().at("HEAD").unwrap();
+    let listed: Vec<String> = snapshot.names("odd").unwrap().into_iter().map(|entry| entry.name).collect();
+    assert_eq!(listed, ["\u{1b}[2J", ".conductor-x", "a\\b.rs", "new\nline.rs", "not\0utf8.rs", "not\u{fffd}utf8.rs"]);
+    for name in &listed {
+        match snapshot.read(&format!("odd/{name}")) {
+            Ok(bytes) => assert_eq!(bytes, name.as_bytes()),
+            Err(error) => {
+                assert!(name.contains('\0') && matches!(error, ServiceError::Invalid(_)), "{name:?}: {error}")
+            }
+        }
+    }
+}
+
 #[test]
 fn a_snapshot_stays_as_it_is() {
     let folder = Folder::repository();
