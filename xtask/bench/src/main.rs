@@ -14,6 +14,7 @@ mod calls;
 mod clock_out;
 mod components;
 mod control;
+mod council;
 mod datagrams;
 mod devices;
 mod gestures;

@@ -97,14 +97,16 @@ fn compatible_begin() -> Value {
     json!({ "id": "c", "model": "m", "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] })
 }
 
-fn compatible(text: &str) -> Value {
+/// A piece of an answer of Chat Completions.
+pub fn compatible(text: &str) -> Value {
     json!({
         "id": "chatcmpl-68a1b2c3d4", "object": "chat.completion.chunk", "created": 1_790_000_000, "model": "m",
         "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": null }],
     })
 }
 
-fn event(value: &Value) -> String {
+/// An event of a stream.
+pub fn event(value: &Value) -> String {
     match value["type"].as_str() {
         Some(kind) => format!("event: {kind}\ndata: {value}\n\n"),
         None => format!("data: {value}\n\n"),
@@ -227,9 +229,9 @@ impl Server {
     }
 }
 
-fn answer(peer: TcpStream, pieces: usize, pause: Duration, notes: &Mutex<Vec<Instant>>) -> Result<()> {
-    peer.set_nodelay(true)?;
-    let mut reader = BufReader::new(peer.try_clone()?);
+/// The body of a request.
+pub fn read_request(peer: &TcpStream) -> Result<Vec<u8>> {
+    let mut reader = BufReader::new(peer);
     let (mut line, mut length) = (String::new(), 0);
     while line != "\r\n" {
         line.clear();
@@ -239,8 +241,14 @@ fn answer(peer: TcpStream, pieces: usize, pause: Duration, notes: &Mutex<Vec<Ins
         let value = line.to_ascii_lowercase().strip_prefix("content-length: ").and_then(|it| it.trim().parse().ok());
         length = value.unwrap_or(length);
     }
-    reader.read_exact(&mut vec![0; length])?;
-    let mut peer = peer;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(body)
+}
+
+fn answer(mut peer: TcpStream, pieces: usize, pause: Duration, notes: &Mutex<Vec<Instant>>) -> Result<()> {
+    peer.set_nodelay(true)?;
+    read_request(&peer)?;
     peer.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     if let Ok(mut notes) = notes.lock() {
         notes.clear();

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
-    agents, calls, clock_out, control, devices, gestures, looking, mapper, matching, memory, models, neighbours,
-    platform, reload, round_trip, skills, start, timers,
+    agents, calls, clock_out, control, council, devices, gestures, looking, mapper, matching, memory, models,
+    neighbours, platform, reload, round_trip, skills, start, timers,
 };
 
 /// An entry of the list of what must be reached.
@@ -77,6 +77,10 @@ pub enum Row {
     #[value(name = "NEIGHBOURS")]
     #[serde(rename = "NEIGHBOURS")]
     Neighbours,
+    /// A deliberation of several models.
+    #[value(name = "COUNCIL")]
+    #[serde(rename = "COUNCIL")]
+    Council,
     /// Reading skills.
     #[value(name = "SKILLS")]
     #[serde(rename = "SKILLS")]
@@ -110,6 +114,7 @@ impl Row {
             Self::ClockOut => "MIDI clock out, under 10 000 events a second",
             Self::Looking => "calling a tool while a person looks at a plan over 10 000 rules",
             Self::Neighbours => "a round trip beside features that misbehave, reloads, clients",
+            Self::Council => "a deliberation, beyond the time of its models",
             Self::Skills => "reading skills, and looking at those that were read",
             Self::Devices => "the library of devices, and what kind of source sends",
             Self::Features => "instances, installs, tool calls, services, hooks",
@@ -134,6 +139,7 @@ impl Row {
             Self::ClockOut => clock_out::measure(&mut section),
             Self::Looking => looking::measure(arguments, &mut section),
             Self::Neighbours => neighbours::measure(arguments, &mut section),
+            Self::Council => council::measure(arguments, &mut section),
             Self::Skills => skills::measure(&mut section),
             Self::Devices => devices::measure(&mut section),
             Self::Features => platform::measure(arguments, &mut section),
@@ -159,6 +165,7 @@ impl fmt::Display for Row {
             Self::ClockOut => "CLOCK",
             Self::Looking => "LOOKING",
             Self::Neighbours => "NEIGHBOURS",
+            Self::Council => "COUNCIL",
             Self::Skills => "SKILLS",
             Self::Devices => "DEVICES",
             Self::Features => "FEATURES",

@@ -52,7 +52,7 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
         Box::new(|calls| {
             for _ in 0..calls {
                 let named = known.find(&name, &[]);
-                black_box(named.and_then(|named| Ok(named.skill.read("references/1.md").ok())).ok());
+                black_box(named.map(|named| named.skill.read("references/1.md").ok()).ok());
             }
         }),
     ]);
