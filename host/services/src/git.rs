@@ -158,8 +158,8 @@ impl Snapshot {
     }
 
     /// What is in a folder, in the order of the names' bytes; `.` is the top. Where there are more than 1000
-    /// names, the first 1000. Git allows what file systems do not: names of control characters or with backslashes. Of a
-    /// name that is not UTF-8, U+0000, which no name has, stands for what is not; it can't be read.
+    /// names, the first 1000. Git allows what file systems do not: control characters and backslashes. What is no name in
+    /// a path (not UTF-8, `..`, with `/`) is listed with U+0000 before it, which no name has, and can't be read.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -177,8 +177,8 @@ impl Snapshot {
         for entry in names_in(&data, path)? {
             // Nothing is passed over: what is not listed would not be missed by whoever reviews a commit.
             let name = match entry.0.to_str() {
-                Ok(name) => name.to_owned(),
-                Err(_) => entry.0.to_str_lossy().replace('\u{fffd}', "\0"),
+                Ok(name) if is_name(name) => name.to_owned(),
+                _ => format!("\0{}", entry.0.to_str_lossy()),
             };
             let size = match entry.1 {
                 Kind::File | Kind::Link => repository.find_header(entry.2).map_err(|_| damaged(path))?.size(),
@@ -350,8 +350,11 @@ fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<Named<'a>
     tree.map(|found| found.map(entry).map_err(|_| damaged(path))).collect()
 }
 
-/// Rejects what can be no path in a commit. It is not a path of this computer's files, so a name may have any character but
-/// `/` and U+0000.
+/// Whether a path in a commit may have this name. It is not a name of this computer's files, so any other character is allowed.
+fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
+}
+
 fn check(path: &str) -> Result<(), ServiceError> {
     let refuse = |what: &str| {
         let shown = shown(path);
@@ -361,8 +364,8 @@ fn check(path: &str) -> Result<(), ServiceError> {
     };
     match path {
         long if long.len() > MAX_PATH => refuse("is too long"),
-        _ if path.contains('\0') => refuse("has U+0000, which stands for what is not UTF-8 in a name"),
-        _ if path.split('/').any(|name| matches!(name, "" | "." | "..")) => refuse("has no name where one belongs"),
+        _ if path.contains('\0') => refuse("has U+0000, which stands before what is no name in a path"),
+        _ if !path.split('/').all(is_name) => refuse("has no name where one belongs"),
         _ => Ok(()),
     }
 }

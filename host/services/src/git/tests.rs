@@ -99,7 +99,10 @@ fn every_name_of_a_commit_is_listed() {
     folder.commit("odd");
     let snapshot = folder.open().at("HEAD").unwrap();
     let listed: Vec<String> = snapshot.names("odd").unwrap().into_iter().map(|entry| entry.name).collect();
-    assert_eq!(listed, ["\u{1b}[2J", ".conductor-x", "a\\b.rs", "new\nline.rs", "not\0utf8.rs", "not\u{fffd}utf8.rs"]);
+    assert_eq!(
+        listed,
+        ["\0not\u{fffd}utf8.rs", "\u{1b}[2J", ".conductor-x", "a\\b.rs", "new\nline.rs", "not\u{fffd}utf8.rs"]
+    );
     for name in &listed {
         match snapshot.read(&format!("odd/{name}")) {
             Ok(bytes) => assert_eq!(bytes, name.as_bytes()),
@@ -107,6 +110,26 @@ fn every_name_of_a_commit_is_listed() {
                 assert!(name.contains('\0') && matches!(error, ServiceError::Invalid(_)), "{name:?}: {error}")
             }
         }
+    }
+}
+
+#[test]
+fn names_that_lead_elsewhere_can_not_be_read() {
+    let folder = Folder::repository();
+    let blob = git(&folder.0, &["rev-parse", "HEAD:readme"]);
+    let mut tree = Vec::new();
+    for name in ["..", "src/main.rs"] {
+        tree.extend_from_slice(format!("100644 {name}\0").as_bytes());
+        tree.extend((0..20).map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap()));
+    }
+    fs::write(folder.0.join("tree"), tree).unwrap();
+    let tree = git(&folder.0, &["hash-object", "-t", "tree", "--literally", "-w", "tree"]);
+    let commit = git(&folder.0, &["commit-tree", "-m", "odd", &tree]);
+    let snapshot = folder.open().at(&commit).unwrap();
+    let listed: Vec<String> = snapshot.names(".").unwrap().into_iter().map(|entry| entry.name).collect();
+    assert_eq!(listed, ["\0..", "\0src/main.rs"]);
+    for name in listed {
+        assert!(matches!(snapshot.read(&name), Err(ServiceError::Invalid(_))), "{name:?}");
     }
 }
 
