@@ -6,7 +6,8 @@ use similar::TextDiff;
 
 use crate::request::Wrong;
 use crate::snapshot::{
-    BINARY_WITHIN, Entry, Expansion, File, GARBAGE, Kind, LeftOut, MAX_FILES, MAX_LISTED, Tree, plain,
+    BINARY_WITHIN, Entry, Expansion, File, GARBAGE, Kind, LeftOut, MAX_FILES, MAX_LISTED, NUL_IN_TEXT, Tree,
+    is_text_name, plain,
 };
 
 /// Names of files that are compared.
@@ -163,7 +164,9 @@ pub fn between<T: Tree>(
         }
         let is_binary = |bytes: &Option<Vec<u8>>| bytes.iter().flatten().take(BINARY_WITHIN).any(|byte| *byte == 0);
         if is_binary(&before) || is_binary(&after) {
-            left_out.add(BINARY, path);
+            let is_text = is_text_name(path);
+            left_out.add(if is_text { NUL_IN_TEXT } else { BINARY }, path);
+            expansion.truncated |= is_text;
             continue;
         }
         let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -227,6 +230,7 @@ mod tests {
         let mut head = Commit::of(&["a.rs", "Cargo.lock", "b.rs"]);
         head.file("logo.png", b"\x89PNG\0");
         head.other("vendor", Kind::Module);
+        head.file("nul.rs", b"// \0\nfn a() {}\n");
         let long: String = (0..MAX_DIFFERING + 10).map(|number| format!("{number}\n")).collect();
         head.file("long.rs", long.as_bytes());
         let (expansion, files) = changed(&base, &head, &["."]);
@@ -237,6 +241,7 @@ mod tests {
             "written by programs: \"Cargo.lock\"",
             "compared: \"vendor\"",
             "alone: \"long.rs\"",
+            "text by its name: \"nul.rs\"",
         ] {
             assert!(all.contains(said), "{said} in {all}");
         }

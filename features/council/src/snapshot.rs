@@ -116,6 +116,8 @@ const LINK: &str = "symbolic links are not followed";
 const MODULE: &str = "submodules are other repositories";
 const TOO_DEEP: &str = "too many folders within folders";
 const BINARY: &str = "binary";
+/// A compiler may read on after a NUL in a comment.
+pub const NUL_IN_TEXT: &str = "binary by what is in it, and text by its name";
 
 /// A commit whose folders are listed once.
 struct Listed<'t, T> {
@@ -165,7 +167,7 @@ pub fn plain(path: &str) -> Option<String> {
 }
 
 /// Whether the name of a file is that of a text file. A name that is an ending alone, `.env`, has it.
-fn is_text_name(name: &str) -> bool {
+pub fn is_text_name(name: &str) -> bool {
     let lower = name.to_lowercase();
     lower.rsplit_once('.').is_some_and(|(_, extension)| TEXT_EXTENSIONS.contains(&extension))
 }
@@ -259,7 +261,9 @@ pub fn read(tree: &impl Tree, expansion: &mut Expansion, mut fits: impl FnMut(&F
             }
         };
         if bytes.iter().take(BINARY_WITHIN).any(|byte| *byte == 0) {
-            left_out.add(BINARY, &path);
+            let is_text = is_text_name(&path);
+            left_out.add(if is_text { NUL_IN_TEXT } else { BINARY }, &path);
+            expansion.truncated |= is_text;
             continue;
         }
         let text = match String::from_utf8(bytes) {
@@ -458,8 +462,24 @@ mod tests {
         assert_eq!(files.iter().map(|file| file.text.len()).collect::<Vec<_>>(), [4, 600, 6]);
         assert!(found.truncated, "a file that does not fit is missing");
         let all = found.warnings.join("\n");
-        assert!(all.contains("binary: \"a.rs\"") && all.contains("fit into what may be asked: \"b.rs\""), "{all}");
+        assert!(
+            all.contains("text by its name: \"a.rs\"") && all.contains("fit into what may be asked: \"b.rs\""),
+            "{all}"
+        );
         assert!(all.contains("\"e.rs\" is not UTF-8"), "{all}");
+    }
+
+    #[test]
+    fn a_nul_hides_nothing_of_a_text_file() {
+        let mut commit = Commit::of(&["a.rs", "data.bin"]);
+        commit.file("data.bin", b"\0");
+        let mut found = expanded(&commit, &["a.rs", "data.bin"]);
+        read(&commit, &mut found, |_| true);
+        assert!(!found.truncated && found.warnings[0].contains("binary: \"data.bin\""), "{found:?}");
+        commit.file("b.rs", b"// \0\nfn b() {}\n");
+        let mut found = expanded(&commit, &["."]);
+        read(&commit, &mut found, |_| true);
+        assert!(found.truncated && found.files == ["a.rs"], "{found:?}");
     }
 
     #[test]
