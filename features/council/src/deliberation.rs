@@ -335,6 +335,7 @@ impl Case {
             transcript_path: transcript.path(),
             transcript_problem: transcript.problem(),
             invoking_agent: request.members.invoking_agent.clone(),
+            skill_version: request.members.skill_version.clone(),
             cost: session_cost,
             signature: None,
         }
@@ -362,6 +363,7 @@ impl Case {
             "chairman": self.chairman,
             "seed": self.seed,
             "invoking_agent": members.invoking_agent,
+            "skill_version": members.skill_version,
             "reproducibility_hash": self.hash,
         })
     }
@@ -530,7 +532,8 @@ pub fn consensus(
         return Err(Wrong::new("question", problem));
     }
     let request = json!({ "operation": Operation::Consensus, "question": question, "effort": effort, "models": models,
-        "chairman": chairman, "seed": seed, "invoking_agent": members.invoking_agent, "reproducibility_hash": hash });
+        "chairman": chairman, "seed": seed, "invoking_agent": members.invoking_agent,
+        "skill_version": members.skill_version, "reproducibility_hash": hash });
     transcript.put(REQUEST, rendered(&request));
     let mut session = Session::new(panel, budget);
     let mut orders = Sequence::new(seed);
@@ -592,6 +595,7 @@ pub fn consensus(
         transcript_path: transcript.path(),
         transcript_problem: transcript.problem(),
         invoking_agent: members.invoking_agent,
+        skill_version: members.skill_version,
         cost,
         signature: None,
     })

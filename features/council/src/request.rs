@@ -141,6 +141,8 @@ pub struct Members {
     pub seed: Option<u64>,
     /// Who asks, as they say.
     pub invoking_agent: Option<String>,
+    /// The version of the skill that they follow, as they say.
+    pub skill_version: Option<String>,
 }
 
 impl Request {
@@ -191,6 +193,8 @@ macro_rules! on_a_commit {
             pub seed: Option<u64>,
             /// Who asks. It is on record and changes nothing.
             pub invoking_agent: Option<String>,
+            /// The version of the skill that the agent follows, as its `SKILL.md` says. It is on record and changes nothing.
+            pub skill_version: Option<String>,
             $($extra)*
         }
 
@@ -204,6 +208,7 @@ macro_rules! on_a_commit {
                     chairman: asked.chairman,
                     seed: asked.seed,
                     invoking_agent: asked.invoking_agent,
+                    skill_version: asked.skill_version,
                 };
                 let request = Self {
                     operation: Operation::$operation,
@@ -280,6 +285,8 @@ pub struct Consensus {
     pub seed: Option<u64>,
     /// Who asks. It is on record and changes nothing.
     pub invoking_agent: Option<String>,
+    /// The version of the skill that the agent follows, as its `SKILL.md` says. It is on record and changes nothing.
+    pub skill_version: Option<String>,
 }
 
 impl Consensus {
@@ -294,12 +301,12 @@ impl Consensus {
     /// What is not allowed.
     pub fn checked(self) -> Result<(String, Effort, Members), Wrong> {
         let effort = self.chosen_effort();
-        let Self { question, models, chairman, seed, invoking_agent, .. } = self;
+        let Self { question, models, chairman, seed, invoking_agent, skill_version, .. } = self;
         if question.trim().is_empty() {
             return Err(Wrong::new("question", "it is empty"));
         }
         short("question", Some(&question), MAX_TEXT)?;
-        let members = Members { models, chairman, seed, invoking_agent };
+        let members = Members { models, chairman, seed, invoking_agent, skill_version };
         members.check()?;
         Ok((question, effort, members))
     }
@@ -412,6 +419,7 @@ impl Members {
         }
         short("chairman", self.chairman.as_ref(), MAX_NAME)?;
         short("invoking_agent", self.invoking_agent.as_ref(), MAX_NAME)?;
+        short("skill_version", self.skill_version.as_ref(), MAX_NAME)?;
         match self.seed {
             Some(seed) if seed > MAX_SEED => {
                 Err(Wrong::new(format!("seed = {seed}"), format!("0 to {MAX_SEED} is allowed")))

@@ -222,6 +222,9 @@ pub struct Verification {
     /// Who asked, as they said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoking_agent: Option<String>,
+    /// The version of the skill that they followed, as they said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_version: Option<String>,
     /// What it cost.
     pub cost: Cost,
     /// The host's signature of all of the above, as `result.json` has it; none where the host has no key.
@@ -266,6 +269,9 @@ pub struct Agreed {
     /// Who asked, as they said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoking_agent: Option<String>,
+    /// The version of the skill that they followed, as they said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_version: Option<String>,
     /// What it cost.
     pub cost: Cost,
     /// The host's signature of all of the above, as `result.json` has it; none where the host has no key.

@@ -63,7 +63,7 @@ fn commit(text: &str) -> Commit {
 /// Real results: each verdict, with and without what may be missing.
 fn results() -> Vec<Value> {
     let args = json!({ "snapshot_id": "HEAD", "target_paths": ["src"] });
-    let agent = json!({ "snapshot_id": "HEAD", "target_paths": ["src"], "invoking_agent": "an agent", "rubric_focus": "Security",
+    let agent = json!({ "snapshot_id": "HEAD", "target_paths": ["src"], "invoking_agent": "an agent", "skill_version": "1.0", "rubric_focus": "Security",
         "confidence_threshold": 0.8, "author_family": "openai" });
     let since = json!({ "snapshot_id": "HEAD", "base_id": "main" });
     let right = commit("fn a() {}\n");
@@ -169,7 +169,8 @@ fn fits(name: &str, result: &impl Serialize) -> Value {
 /// CNC-2, ADR-034 "Track A": what consensus, audit, check and compare give fits their schemas.
 #[test]
 fn real_results_of_the_other_tools_fit_their_schemas() {
-    let question = json!({ "question": "The first or the second?", "invoking_agent": "an agent" });
+    let question =
+        json!({ "question": "The first or the second?", "invoking_agent": "an agent", "skill_version": "1.0" });
     let agreed = fits("consensus.result", &answered(&Scripted::new(&[Obeys; 3]), question.clone()).unwrap());
     assert_eq!(agreed["answer"], "The second.");
     assert!(agreed["cost"]["tokens"].as_u64() > Some(0), "{agreed:#}");
@@ -230,6 +231,8 @@ fn every_field_of_the_decision_record_is_there() {
             assert!(!result[field].is_null(), "{field}: {result:#}");
         }
         assert_eq!(result["protocol_version"], "1.0");
+        // Of who says so, both.
+        assert_eq!(result["invoking_agent"].is_null(), result["skill_version"].is_null());
         let weights = ["accuracy", "completeness", "clarity", "conciseness", "relevance"];
         let scores = &result["rubric_scores"];
         assert!(weights.iter().all(|name| scores[name].is_number()), "{result:#}");
@@ -238,6 +241,7 @@ fn every_field_of_the_decision_record_is_there() {
             json!(["pass", "fail", "unclear"].iter().position(|it| result["verdict"] == *it))
         );
     }
+    assert_eq!((&results()[1]["invoking_agent"], &results()[1]["skill_version"]), (&json!("an agent"), &json!("1.0")));
     assert_eq!([Verdict::Pass, Verdict::Fail, Verdict::Unclear].map(Verdict::exit_code), [0, 1, 2]);
 }
 
@@ -248,7 +252,7 @@ fn requests_that_fit_are_read_and_others_are_not() {
         serde_json::from_value::<T>(args.clone()).is_ok()
     }
     let whole = json!({ "snapshot_id": "HEAD", "target_paths": ["src"], "rubric_focus": "Security", "effort": "quick",
-        "confidence_threshold": 0.7, "models": ["a", "b"], "chairman": "a", "seed": 1, "invoking_agent": "x",
+        "confidence_threshold": 0.7, "models": ["a", "b"], "chairman": "a", "seed": 1, "invoking_agent": "x", "skill_version": "1.0",
         "requirements": "y", "assurance": "diverse", "author_family": "openai" });
     let schema = ResultSchema::compile(&schema("verify.request")).unwrap();
     assert!(schema.check(&whole).is_ok() && read::<Verify>(&whole));

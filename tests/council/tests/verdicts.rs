@@ -90,6 +90,7 @@ fn the_same_request_has_the_same_hash_and_the_same_orders() {
     };
     let first = of(("invoking_agent", json!("a test")));
     assert_eq!(first, of(("invoking_agent", json!("another"))));
+    assert_eq!(first, of(("skill_version", json!("1.0"))));
     for other in [
         ("target_paths", json!(["src/a.rs"])),
         ("rubric_focus", json!("Security")),

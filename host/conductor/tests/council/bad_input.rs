@@ -59,7 +59,10 @@ fn what_can_not_be_reviewed_is_an_error_that_says_why_and_costs_nothing() {
         (args(&["../x"]), "target_paths[0] = \"../x\": it leads out of the repository"),
         (args(&["src", "nowhere"]), "target_paths[1] = \"nowhere\": there is no such file or folder"),
         (args(&["src/*.rs"]), "patterns are not expanded"),
-        (args(&["binary"]), "there is nothing to review: 1 left out, binary by what is in it, and text by its name: \"binary/x.rs\""),
+        (
+            args(&["binary"]),
+            "there is nothing to review: 1 left out, binary by what is in it, and text by its name: \"binary/x.rs\"",
+        ),
         (args(&["src/link.rs"]), "symbolic links are not followed"),
         (json!({ "snapshot_id": "HEAD", "target_paths": ["src"], "models": ["m0", "other"] }), "granted: m0, m1, m2"),
         (json!({ "snapshot_id": "HEAD", "target_paths": ["src"], "confidence_threshold": 2 }), "0.0 to 1.0 is allowed"),
