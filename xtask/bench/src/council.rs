@@ -113,7 +113,7 @@ fn configuration(port: u16, repository: &Path) -> String {
     let _ = writeln!(
         text,
         "[features.openai-compatible.grants]\nhttp = [\"127.0.0.1:{port}\"]\n\n\
-         [features.council.grants]\nmodels = {}\nmodel_tokens = 100000000\n\
+         [features.council.grants]\nmodels = {}\nmodel_tokens = 10000000\n\
          git = [{{ purpose = \"work\", path = {path} }}]\n\
          files = [{{ purpose = \"transcripts\", path = {path}, write = true }}]",
         json!(names)
