@@ -1,4 +1,4 @@
-//! CNC-6: what a deliberation of three stages takes beyond the time that its models take.
+//! What a deliberation of three stages takes beyond the time that its models take.
 //!
 //! The models are one server on this machine that answers each request after the same time, so that the time of a stage whose
 //! members are asked side by side is that of one answer.
