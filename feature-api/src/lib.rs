@@ -303,8 +303,8 @@ pub use bindings::conductor::feature::types::{Error, Event, Identity, Risk, Tier
 pub use bindings::conductor::feature::{
     action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, event_details, files, git,
     hardware, hook_registrar, host_state, http, midi_out, models, notifications, parallel_models, planning, privileges,
-    provider_registrar, random, runs, runtime_controls, signing, skill_registrar, store, task_control, task_registrar,
-    timers, tool_registrar, udp,
+    programs, provider_registrar, random, runs, runtime_controls, signing, skill_registrar, store, task_control,
+    task_registrar, timers, tool_registrar, udp,
 };
 pub use bindings::exports::conductor::feature::lifecycle::Guest as Lifecycle;
 pub use parts::actions::exports::conductor::feature::actions::Guest as Actions;

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
+use crate::program::Program;
 use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::HostPattern;
 use conductor_terminal::excerpt;
@@ -70,6 +71,12 @@ pub enum Capability {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<PathBuf>,
     },
+    /// Programs of this machine, each run apart from everything. The grant names them.
+    RunProgram {
+        /// Which. Only in a grant: a descriptor can't name one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        programs: Vec<Program>,
+    },
     /// MIDI to the outputs of bindings.
     MidiOut {
         /// Aliases; `*` for every one.
@@ -115,6 +122,7 @@ pub enum CapabilityKind {
     Store,
     Files,
     GitSnapshot,
+    RunProgram,
     MidiOut,
     ObserveEvents,
     ConfigRead,
@@ -129,12 +137,13 @@ pub enum CapabilityKind {
 
 impl CapabilityKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Network,
         Self::Secret,
         Self::Store,
         Self::Files,
         Self::GitSnapshot,
+        Self::RunProgram,
         Self::MidiOut,
         Self::ObserveEvents,
         Self::ConfigRead,
@@ -155,6 +164,7 @@ impl CapabilityKind {
             Self::Store => "store",
             Self::Files => "files",
             Self::GitSnapshot => "git-snapshot",
+            Self::RunProgram => "run-program",
             Self::MidiOut => "midi-out",
             Self::ObserveEvents => "observe-events",
             Self::ConfigRead => "config-read",
@@ -186,6 +196,7 @@ impl CapabilityKind {
             | Self::Store
             | Self::Files
             | Self::GitSnapshot
+            | Self::RunProgram
             | Self::MidiOut
             | Self::ObserveEvents
             | Self::UseModel => return None,
@@ -221,6 +232,7 @@ impl Capability {
             Self::Store { .. } => CapabilityKind::Store,
             Self::Files { .. } => CapabilityKind::Files,
             Self::GitSnapshot { .. } => CapabilityKind::GitSnapshot,
+            Self::RunProgram { .. } => CapabilityKind::RunProgram,
             Self::MidiOut { .. } => CapabilityKind::MidiOut,
             Self::ObserveEvents { .. } => CapabilityKind::ObserveEvents,
             Self::ConfigRead {} => CapabilityKind::ConfigRead,
@@ -265,6 +277,7 @@ impl Capability {
             Self::Files { path, .. } | Self::GitSnapshot { path, .. } => {
                 path.iter().map(|path| path.display().to_string()).collect()
             }
+            Self::RunProgram { programs } => programs.iter().map(ToString::to_string).collect(),
             Self::MidiOut { bindings, sysex } => {
                 bindings.iter().cloned().chain(sysex.then(|| SYSEX.to_owned())).collect()
             }
@@ -284,6 +297,7 @@ impl Capability {
             }
             Self::Secret { hosts, .. } => *hosts = words.iter().filter_map(|word| word.parse().ok()).collect(),
             Self::Files { path, .. } | Self::GitSnapshot { path, .. } => *path = words.first().map(PathBuf::from),
+            Self::RunProgram { programs } => *programs = words.iter().filter_map(|word| word.parse().ok()).collect(),
             Self::MidiOut { bindings, sysex } => {
                 *sysex = words.iter().any(|word| word == SYSEX);
                 *bindings = words.iter().filter(|word| *word != SYSEX).cloned().collect();
@@ -310,6 +324,10 @@ impl Capability {
             Self::Files { path: None, .. } | Self::GitSnapshot { path: None, .. } => {
                 std::path::Path::new(word).is_absolute()
             }
+            // So it is with programs.
+            Self::RunProgram { programs } => {
+                word.parse().is_ok_and(|program| programs.is_empty() || programs.contains(&program))
+            }
             Self::MidiOut { sysex, .. } if word == SYSEX => *sysex,
             Self::MidiOut { bindings, .. } | Self::ObserveEvents { bindings } => names(bindings, word),
             Self::UseModel { models, .. } => names(models, word),
@@ -321,6 +339,7 @@ impl Capability {
     pub fn must_be_named(&self) -> bool {
         match self {
             Self::Files { path, .. } | Self::GitSnapshot { path, .. } => path.is_none(),
+            Self::RunProgram { programs } => programs.is_empty(),
             Self::Network { http: hosts, .. } | Self::Secret { hosts, .. } => hosts.iter().any(HostPattern::is_any),
             _ => false,
         }
@@ -331,6 +350,7 @@ impl Capability {
         match self {
             Self::Network { .. } => "which host, written http:HOST?",
             Self::Secret { .. } => "for which host?",
+            Self::RunProgram { .. } => "which program, with its whole path and its arguments?",
             _ => "which folder?",
         }
     }
@@ -340,6 +360,7 @@ impl Capability {
         match self {
             Self::Network { .. } => "http:api.example.com",
             Self::Secret { .. } => "api.example.com",
+            Self::RunProgram { .. } => "/usr/bin/PROGRAM ARGUMENT",
             _ => "/a/folder",
         }
     }
@@ -358,11 +379,13 @@ impl Capability {
             return Ok(self.with_scope(&[word.to_owned()]));
         }
         let scope = self.scope();
-        let names_folder = matches!(self, Self::Files { .. } | Self::GitSnapshot { .. });
-        Err(if self.must_be_named() && !names_folder {
-            format!("{} is granted with a host, not {word:?}", self.key())
-        } else if self.must_be_named() {
-            format!("{} is granted with the whole path of a folder, not {word:?}", self.key())
+        let named = match self {
+            Self::Files { .. } | Self::GitSnapshot { .. } => "the whole path of a folder",
+            Self::RunProgram { .. } => "the whole path of a program and its arguments",
+            _ => "a host",
+        };
+        Err(if self.must_be_named() {
+            format!("{} is granted with {named}, not {word:?}", self.key())
         } else if scope.is_empty() {
             format!("{} is granted as a whole; write it without ={word}", self.key())
         } else {
@@ -393,6 +416,10 @@ impl Capability {
             }
             (Self::GitSnapshot { path: None, .. }, granted @ Self::GitSnapshot { path: Some(_), .. }) => {
                 return Some((**granted).clone());
+            }
+            (Self::RunProgram { programs }, Self::RunProgram { .. }) if programs.is_empty() => {
+                let all: Vec<String> = alike.iter().flat_map(|grant| grant.scope()).collect();
+                return (!all.is_empty()).then(|| self.with_scope(&all));
             }
             _ => {}
         }
@@ -442,6 +469,11 @@ impl Capability {
                 let Self::UseModel { models: mut held, .. } = self.clone() else { return more.clone() };
                 join(&mut held, models);
                 Self::UseModel { models: held, tokens: *tokens.max(other) }
+            }
+            (Self::RunProgram { programs }, Self::RunProgram { programs: more }) => {
+                let mut held = programs.clone();
+                join(&mut held, more);
+                Self::RunProgram { programs: held }
             }
             // One folder for a purpose: the one that was named last.
             (Self::Files { .. }, Self::Files { .. }) | (Self::GitSnapshot { .. }, Self::GitSnapshot { .. }) => {

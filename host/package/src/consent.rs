@@ -9,6 +9,7 @@
 use crate::admission::Grantee;
 use crate::capability::{Capability, CapabilityRequest, HTTP, SYSEX};
 use crate::grants::Grants;
+use crate::program::Program;
 
 /// Targets that one question may be about.
 pub const MAX_TARGETS_ASKED: usize = 16;
@@ -38,6 +39,8 @@ pub fn lines(capability: &Capability) -> Vec<String> {
             vec![format!("{what} in {}", folder(path.as_deref()))]
         }
         Capability::GitSnapshot { path, .. } => vec![format!("read what is committed in {}", folder(path.as_deref()))],
+        Capability::RunProgram { programs } if programs.is_empty() => vec!["run a program that you name".to_owned()],
+        Capability::RunProgram { programs } => programs.iter().map(program).collect(),
         Capability::MidiOut { bindings, sysex } => {
             let to = bindings.iter().map(|alias| all(alias, "MIDI to EVERY output (*)", "MIDI to"));
             to.chain(sysex.then(|| "system exclusive messages to these outputs".to_owned())).collect()
@@ -153,6 +156,15 @@ fn escaped(word: &str) -> String {
     if is_plain(word) { word.to_owned() } else { word.escape_default().to_string() }
 }
 
+fn program(program: &Program) -> String {
+    let reaches = if program.has_network() { ", which reaches ANY host" } else { "" };
+    let reads = match program.reads() {
+        [] => String::new(),
+        reads => format!(", which reads {}", reads.join(", ")),
+    };
+    format!("run {}{reaches}{reads}", program.command())
+}
+
 fn udp(target: &str) -> String {
     match target.rsplit_once(':') {
         Some(("*", "*")) => format!("UDP to ANY host, ANY port ({target})"),
@@ -198,6 +210,15 @@ mod tests {
         assert_eq!(
             lines(&midi),
             ["MIDI to EVERY output (*)", "MIDI to pads", "system exclusive messages to these outputs"]
+        );
+        let programs = ["/usr/bin/llm -m 'a b'", "network read=/home/me/.codex /usr/bin/codex exec -"];
+        let programs = Capability::RunProgram { programs: programs.map(|text| text.parse().unwrap()).to_vec() };
+        assert_eq!(
+            lines(&programs),
+            [
+                "run /usr/bin/codex exec -, which reaches ANY host, which reads /home/me/.codex",
+                "run /usr/bin/llm -m 'a b'"
+            ]
         );
         let ports = lines(&network(&["10.0.0.1:9", "10.0.0.2:*", "*:9"], &[]));
         assert_eq!(ports[..2], ["UDP to ANY host, port 9 (*:9)", "UDP to 10.0.0.2, ANY port (10.0.0.2:*)"]);

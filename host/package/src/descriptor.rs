@@ -43,6 +43,11 @@ pub const MAX_SENTENCE: usize = 500;
 /// long as it runs.
 pub const MAX_TASKS: usize = 8;
 
+/// The keys of capabilities of which one is enough.
+fn either(need: &str) -> impl Iterator<Item = &str> {
+    need.split(" or ")
+}
+
 /// An action that the feature contributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +56,8 @@ pub struct ActionDeclaration {
     pub name: String,
     /// What it does, in a sentence.
     pub summary: String,
-    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
+    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`; `alert or notify` where
+    /// either is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
 }
@@ -392,13 +398,18 @@ impl Descriptor {
             {
                 return Err(format!("{key} names a folder; which one is for the person who grants it"));
             }
+            if matches!(&request.capability, Capability::RunProgram { programs } if !programs.is_empty()) {
+                return Err(format!("{key} names a program; which one is for the person who grants it"));
+            }
             if seen.contains(&key) {
                 return Err(format!("the capability {key} is requested twice"));
             }
             seen.push(key);
         }
         for (kind, name, needs) in self.needs() {
-            if let Some(need) = needs.iter().find(|need| !seen.contains(need)) {
+            if let Some(need) =
+                needs.iter().flat_map(|need| either(need)).find(|need| !seen.iter().any(|key| key == need))
+            {
                 return Err(format!(
                     "the {kind} {name} needs {need:?}, which is not requested under [[capabilities]]; requested are {}",
                     seen.join(", ")
@@ -453,9 +464,10 @@ impl Descriptor {
     /// The same without the contributions that a person refused or for which a capability was not granted, and what
     /// those are.
     pub fn granted(&self, grants: &Grants, refused: &Contributions) -> (Self, Vec<Skipped>) {
-        let is_denied = |key: &String| {
-            self.capabilities.iter().any(|request| request.key() == *key && !grants.answers(&request.capability))
+        let is_granted = |key: &str| {
+            self.capabilities.iter().any(|request| request.key() == key && grants.answers(&request.capability))
         };
+        let is_denied = |need: &String| !either(need).any(is_granted);
         let skipped: Vec<Skipped> = self
             .needs()
             .filter_map(|(kind, name, needs)| {
@@ -710,6 +722,15 @@ mod tests {
         let all = Grants { alert: true, background_task: true, ..Grants::default() };
         assert_eq!(descriptor.granted(&all, &none), (descriptor.clone(), Vec::new()));
 
+        let either = Descriptor::parse(text("['alert or background-task']").as_bytes()).unwrap();
+        let one = Grants { background_task: true, ..Grants::default() };
+        assert_eq!(either.granted(&one, &none).1, []);
+        assert_eq!(
+            either.granted(&Grants::default(), &none).1[0].to_string(),
+            "tool a: needs \"alert or background-task\", which is not granted"
+        );
+        let error = Descriptor::parse(text("['alert or store']").as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("the tool a needs \"store\", which is not requested"), "{error}");
         let refused = Contributions { tools: vec!["b".into(), "gone".into()], ..none };
         let (rest, skipped) = descriptor.granted(&all, &refused);
         assert_eq!(rest.contributions()["tools"], ["a (read-only)"]);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, CapabilityKind, CapabilityRequest, join};
 use crate::consent::is_wildcard;
+use crate::program::Program;
 use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
 
@@ -34,6 +35,11 @@ pub struct Grants {
 
     /// Git repositories, to read what was committed there. Default: none.
     pub git: Vec<RepositoryGrant>,
+
+    /// Programs that it may have run, with the whole path and all arguments. Each is run apart: it can't write, and reads
+    /// what it is handed and the system's own folders. Words in front of the path say what else it reaches: `network`, and
+    /// `read=/A/PATH` for a file or a folder; `NAME=value` is a variable of its environment. Default: none.
+    pub programs: Vec<Program>,
 
     /// Bytes of its own store. Default: 0, for none.
     #[schemars(range(max = 1_073_741_824))]
@@ -178,6 +184,7 @@ impl Grants {
                     grants.git.push(RepositoryGrant { purpose: purpose.clone(), path: path.clone() });
                 }
                 Capability::Files { path: None, .. } | Capability::GitSnapshot { path: None, .. } => {}
+                Capability::RunProgram { programs } => join(&mut grants.programs, programs),
                 Capability::MidiOut { bindings, sysex } => {
                     join(&mut grants.midi_out, bindings);
                     grants.sysex |= sysex;
@@ -214,9 +221,11 @@ impl Grants {
                 path: Some(grant.path.clone()),
             }),
         );
+        let programs = || Capability::RunProgram { programs: self.programs.clone() };
         let midi = || Capability::MidiOut { bindings: self.midi_out.clone(), sysex: self.sysex };
         let events = || Capability::ObserveEvents { bindings: self.observe_events.clone() };
         let models = || Capability::UseModel { models: self.models.clone(), tokens: self.model_tokens };
+        list.extend((!self.programs.is_empty()).then(programs));
         list.extend((self.store > 0).then_some(Capability::Store { quota: self.store }));
         list.extend((!self.midi_out.is_empty() || self.sysex).then(midi));
         list.extend((!self.observe_events.is_empty()).then(events));
@@ -233,6 +242,7 @@ impl Grants {
         join(&mut self.secrets, &more.secrets);
         join(&mut self.files, &more.files);
         join(&mut self.git, &more.git);
+        join(&mut self.programs, &more.programs);
         join(&mut self.midi_out, &more.midi_out);
         join(&mut self.observe_events, &more.observe_events);
         join(&mut self.models, &more.models);
@@ -262,6 +272,9 @@ impl Grants {
         self.secrets.retain(|secret| names(CapabilityKind::Secret, &secret.id));
         self.files.retain(|folder| names(CapabilityKind::Files, &folder.purpose));
         self.git.retain(|repository| names(CapabilityKind::GitSnapshot, &repository.purpose));
+        if !asks(CapabilityKind::RunProgram) {
+            self.programs.clear();
+        }
         if !asks(CapabilityKind::Store) {
             self.store = 0;
         }
@@ -292,6 +305,7 @@ impl Grants {
             Capability::Store { .. } => self.store > 0,
             Capability::Files { purpose, .. } => self.files.iter().any(|folder| folder.purpose == *purpose),
             Capability::GitSnapshot { purpose, .. } => self.git.iter().any(|repository| repository.purpose == *purpose),
+            Capability::RunProgram { .. } => !self.programs.is_empty(),
             Capability::MidiOut { .. } => !self.midi_out.is_empty(),
             Capability::ObserveEvents { .. } => !self.observe_events.is_empty(),
             Capability::UseModel { .. } => !self.models.is_empty() && self.model_tokens > 0,
@@ -314,6 +328,7 @@ impl Grants {
             Capability::GitSnapshot { purpose, .. } => {
                 format!("git = [{{ purpose = \"{purpose}\", path = \"/folder\" }}]")
             }
+            Capability::RunProgram { .. } => format!("programs = [{:?}]", capability.example()),
             Capability::MidiOut { bindings, .. } => format!("midi_out = {}", exact(bindings, "BINDING")),
             Capability::ObserveEvents { bindings } => format!("observe_events = {}", exact(bindings, "BINDING")),
             Capability::UseModel { models, tokens } => {

@@ -152,6 +152,7 @@ interfaces! {
         Store "store": Requests(CapabilityKind::Store);
         Files "files": Requests(CapabilityKind::Files);
         Git "git": Requests(CapabilityKind::GitSnapshot);
+        Programs "programs": Requests(CapabilityKind::RunProgram);
         MidiOut "midi-out": Requests(CapabilityKind::MidiOut);
         Timers "timers": Requests(CapabilityKind::Timers);
         Models "models": Requests(CapabilityKind::UseModel);
@@ -254,7 +255,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "dc95938d952996089b87393e5d270444e71e7e2f25cf6308d0da182582b6cf2d";
+    const FROZEN: &str = "93ef7c3c72b262b5b5dd7985b576fbf861a2688d43f7b0cf09917617f1ffe2a8";
 
     #[test]
     fn the_contract_is_frozen() {

@@ -3,7 +3,8 @@
 //! [`mod@file`] reads the bytes (size, digest, descriptor, imports, exports), and [`structure`] bounds what is in them;
 //! [`check`] compares what the component's type says with what its [`descriptor`] declares, by the tables of
 //! [`mod@interface`]; [`capability`] cuts what was
-//! requested down to what was granted, and [`grants`] is what that comes to; [`admission`] says for which package
+//! requested down to what was granted, and [`grants`] is what that comes to ([`program`]: a program
+//! that may be run); [`admission`] says for which package
 //! ([`id`]) grants are meant, and [`consent`] how a person is shown what is granted; [`contributions`] are those that a
 //! person refused.
 
@@ -21,6 +22,7 @@ pub mod file;
 pub mod grants;
 pub mod id;
 pub mod interface;
+pub mod program;
 pub mod provider;
 pub mod structure;
 mod task;

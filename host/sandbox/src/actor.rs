@@ -109,7 +109,12 @@ impl Actor {
         let idle_timeout = descriptor.stateless.then_some(limits::IDLE_TIMEOUT);
         let instances = Arc::new(Pool::new(size, MAILBOX, idle_timeout));
         facts.shared.instances.add(&instances);
-        let slow = [CapabilityKind::Files, CapabilityKind::GitSnapshot, CapabilityKind::ConfigPropose];
+        let slow = [
+            CapabilityKind::Files,
+            CapabilityKind::GitSnapshot,
+            CapabilityKind::RunProgram,
+            CapabilityKind::ConfigPropose,
+        ];
         let asks_little = !slow.into_iter().any(|kind| descriptor.requests(kind));
         let (counters, pace) = (ActorCounters::default(), Mutex::new(Pace::new(limits::SHORT_CALL)));
         Self(Arc::new(Inner { feature, registered, counters, instances, pace, asks_little }))

@@ -34,6 +34,8 @@ mod realtime {
             "conductor:feature/files.folder": crate::host_functions::file_folder::Folder,
             "conductor:feature/git.repository": crate::host_functions::repository::Repository,
             "conductor:feature/git.snapshot": crate::host_functions::repository::Snapshot,
+            "conductor:feature/programs.access": crate::host_functions::programs::Access,
+            "conductor:feature/programs.process": crate::host_functions::programs::Process,
             "conductor:feature/midi-out.output": crate::host_functions::midi_out::Output,
             "conductor:feature/host-state.reader": crate::host_functions::host_state::Reader,
             "conductor:feature/planning.planner": crate::host_functions::planning::Planner,
@@ -58,6 +60,7 @@ mod control {
             "conductor:feature/http.[method]client.send": async | trappable,
             "conductor:feature/models.[method]access.ask": async | trappable,
             "conductor:feature/parallel-models.ask-all": async | trappable,
+            "conductor:feature/programs.[method]process.wait": async | trappable,
             "conductor:feature/runs.[method]run.wait": async | trappable,
             default: trappable,
         },
@@ -94,12 +97,15 @@ mod control {
             "conductor:feature/http.client": crate::host_functions::http_client::Client,
             "conductor:feature/runs.run": crate::host_functions::runs::Run,
             "conductor:feature/models.access": crate::host_functions::models::Access,
+            "conductor:feature/programs.access": crate::host_functions::programs::Access,
+            "conductor:feature/programs.process": crate::host_functions::programs::Process,
         },
     });
 }
 
 pub use control::conductor::feature::{
-    http as waiting_http, models as waiting_models, parallel_models as waiting_parallel_models, runs as waiting_runs,
+    http as waiting_http, models as waiting_models, parallel_models as waiting_parallel_models,
+    programs as waiting_programs, runs as waiting_runs,
 };
 pub use control::exports::conductor::feature as control_exports;
 pub use realtime::conductor::feature as imports;
@@ -166,6 +172,8 @@ fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmt
         (Import::Store, _) => put!(imports::store),
         (Import::Files, _) => put!(imports::files),
         (Import::Git, _) => put!(imports::git),
+        (Import::Programs, Lane::RealTime) => put!(imports::programs),
+        (Import::Programs, Lane::Control) => put!(waiting_programs),
         (Import::MidiOut, _) => put!(imports::midi_out),
         (Import::Timers, _) => put!(imports::timers),
         (Import::Models, Lane::RealTime) => put!(imports::models),

@@ -73,7 +73,7 @@ pub const MAX_HANDLES: usize = 1024;
 /// list's entries count with their size in the host's memory). Beyond it the guest traps before anything is copied.
 /// Twice the largest that any interface takes, so that what is only a little too large gets an answer.
 pub const HANDED_OVER: usize = 2 * 1024 * 1024;
-/// The same for features that have files, requests or models, which take up to 4 MiB.
+/// The same for features that have files, programs, requests or models, which take up to 4 MiB.
 pub const HANDED_OVER_LARGE: usize = 8 * 1024 * 1024;
 /// Bytes of a tool's arguments, and of its result.
 pub const MAX_RESULT: usize = 256 * 1024;

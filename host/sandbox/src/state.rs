@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
 
@@ -34,6 +35,7 @@ use conductor_package::descriptor::{Descriptor, Skipped};
 use conductor_package::id::DataKey;
 use conductor_services::added_files::AddedFiles;
 use conductor_services::http::{HttpAccount, HttpScope};
+use conductor_services::programs::MAX_RUNNING;
 use conductor_services::store::StoreHandle;
 use conductor_services::token_account::TokenAccount;
 use conductor_stdx::pool::Budget;
@@ -103,6 +105,8 @@ pub struct FeatureFacts {
     pub added: Arc<AddedFiles>,
     /// What it has asked of models lately.
     pub tokens: TokenAccount,
+    /// Places for programs that it has started.
+    pub programs: Arc<Semaphore>,
     /// What its instances have of this machine's memory.
     pub memory: Arc<FeatureMemory>,
     /// Its traps, whichever instance and installation they happened in.
@@ -162,6 +166,7 @@ impl FeatureFacts {
             tasks: TaskSet::default(),
             added: Arc::default(),
             tokens,
+            programs: Arc::new(Semaphore::new(MAX_RUNNING)),
             memory: Arc::default(),
             revoked: Arc::default(),
             ended: CancellationToken::new(),
@@ -221,7 +226,8 @@ impl FeatureFacts {
 
     /// Bytes that an instance may hand over to the host at once: as many as the interfaces take that it has there.
     pub(super) fn handed_over(&self, lane: Lane) -> usize {
-        let kinds = [CapabilityKind::Files, CapabilityKind::Network, CapabilityKind::UseModel];
+        let kinds =
+            [CapabilityKind::Files, CapabilityKind::Network, CapabilityKind::RunProgram, CapabilityKind::UseModel];
         let large =
             kinds.into_iter().any(|kind| self.descriptor.requests(kind)) || !self.descriptor.providers.is_empty();
         // In the real-time lane those are unavailable.

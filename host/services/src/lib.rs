@@ -1,4 +1,4 @@
-//! Services behind the host functions: files, git, HTTP, secrets, signatures, stores. Each works on the disk or over the network
+//! Services behind the host functions: files, git, HTTP, programs, secrets, signatures, stores. Each works on the disk or over the network
 //! within a scope that its caller passes; none depends on instances, handles or the contract.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -10,6 +10,7 @@ pub mod files;
 pub mod git;
 pub mod http;
 pub mod keychain;
+pub mod programs;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod secret_service;
 pub mod secret_store;

@@ -17,6 +17,7 @@ use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::HostPattern;
 use conductor_net::senders::Senders;
 use conductor_package::FeatureId;
+use conductor_package::program::Program;
 
 pub use self::hex::{HexBytes, SysExMessage, SysExPrefix, hex_len};
 
@@ -228,6 +229,12 @@ pub const FORMATS: &[Format] = &[
         pattern: r"^.+\.wasm$",
         allowed: "the path of a .wasm file",
         check: component_path,
+    },
+    Format {
+        name: "program",
+        pattern: r"^[^\x00-\x1f\x7f]+$",
+        allowed: "a command with the program's whole path, such as \"/usr/bin/llm -m small\"; `network`, `read=/A/PATH` and `NAME=value` may stand in front of it",
+        check: program,
     },
     Format {
         name: "feature-id",
@@ -472,6 +479,10 @@ fn component_path(text: &str) -> Result<(), Malformed> {
     }
 }
 
+fn program(text: &str) -> Result<(), Malformed> {
+    text.parse::<Program>().map(drop).map_err(|error| Malformed::new(error.to_string()))
+}
+
 fn feature_id(text: &str) -> Result<(), Malformed> {
     FeatureId::try_from(text.to_owned()).map(drop).map_err(|_| Malformed::new("it is no whole id of a feature"))
 }
@@ -516,6 +527,9 @@ mod tests {
         ("osc-pattern", "/{a/b}", "`{` is not closed"),
         ("osc-pattern", "/a]", "`]` closes nothing"),
         ("osc-pattern", "/a,b", "`,` stands outside `{…}`"),
+        ("program", "network read=/home/me/.codex /usr/bin/codex exec -", ""),
+        ("program", "codex exec -", "\"codex\" is not the whole path of a program"),
+        ("program", "/usr/bin/codex '", "a quotation mark is not closed"),
         ("udp-destination", "localhost:9000", ""),
         ("udp-destination", "[::1]:*", ""),
         ("udp-destination", "localhost", "there is no port in it"),

@@ -118,6 +118,15 @@ const GIT: &[Need] = &[Need {
     packages: &["git"],
 }];
 
+const APART: &[Need] = &[
+    Need {
+        probe: Probe::Program("bwrap"),
+        why: "keeps the programs apart that the tests have features run",
+        packages: &["bubblewrap"],
+    },
+    Need { probe: Probe::Program("prlimit"), why: "limits what these take", packages: &["util-linux"] },
+];
+
 const SCREEN: &[Need] = &[
     Need {
         probe: Probe::Program("Xvfb"),
@@ -181,8 +190,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
         Purpose::Build | Purpose::Demo | Purpose::Bench => satisfy(&[BUILD]),
-        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, KEYRING, JACK]),
-        Purpose::Test => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, KEYRING, JACK]).and_then(|()| vm::ensure()),
+        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, ARTNET, GIT, APART, SCREEN, KEYRING, JACK]),
+        Purpose::Test => satisfy(&[BUILD, OSC, ARTNET, GIT, APART, SCREEN, KEYRING, JACK]).and_then(|()| vm::ensure()),
         Purpose::Vm => vm::ensure(),
     }
 }

@@ -422,6 +422,9 @@ impl Lab {
             secrets: vec![SecretGrant { id: "key".into(), hosts: vec!["granted.example".parse().unwrap()] }],
             files: vec![folder("look", &self.look), folder("work", &self.work)],
             git: vec![RepositoryGrant { purpose: "look".into(), path: self.look.path().to_owned() }],
+            programs: ["/bin/echo exactly 'this and that'", "/bin/sleep 600", "/bin/sh -c 'exit 3'"]
+                .map(|program| program.parse().unwrap())
+                .to_vec(),
             store: 65_536,
             models: vec!["*".into()],
             model_tokens: 20_000,

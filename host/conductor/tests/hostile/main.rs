@@ -26,6 +26,8 @@ mod packages;
 #[cfg(unix)]
 mod paths;
 mod plans;
+#[cfg(target_os = "linux")]
+mod programs;
 mod quarantine;
 mod registration;
 mod registries;

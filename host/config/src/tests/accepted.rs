@@ -65,6 +65,7 @@ fn everything_is_read_without_a_warning() {
 
     let grants = &config.features["osc-output"].grants;
     assert_eq!(grants.udp[1].to_string(), "[::1]:*");
+    assert_eq!(grants.programs[0].to_string(), "network read=/home/me/.llm HOME=/home/me /usr/bin/llm -m 'a b'");
 }
 
 #[test]

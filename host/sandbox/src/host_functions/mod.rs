@@ -29,6 +29,7 @@ pub mod midi_out;
 pub mod models;
 pub mod planning;
 pub mod privileges;
+pub mod programs;
 pub mod repository;
 pub mod runs;
 pub mod runtime_controls;

@@ -12,6 +12,7 @@ use conductor_feature::hardware::Access;
 use conductor_feature::http::{Client, Request, Secret};
 use conductor_feature::planning::Change;
 use conductor_feature::privileges::Authority;
+use conductor_feature::programs::{self, Command, Process};
 use conductor_feature::runtime_controls::Controls;
 use conductor_feature::store::Table;
 use conductor_feature::tool_registrar::Registrar;
@@ -80,6 +81,8 @@ struct State {
     other: Option<Error>,
     repository: Option<Repository>,
     commits: Vec<Snapshot>,
+    programs: Option<programs::Access>,
+    started: Vec<Process>,
     hoard: Vec<Diagnostics>,
     memory: Vec<Vec<u8>>,
 }
@@ -188,6 +191,7 @@ impl Lifecycle for Hostile {
             work: Folder::open(ctx, "work").ok(),
             other: Folder::open(ctx, "another purpose").err(),
             repository: Repository::open(ctx, "look").ok(),
+            programs: programs::Access::open(ctx).ok(),
             ..State::default()
         });
         Ok(())
@@ -240,6 +244,13 @@ fn text<'a>(args: &'a Value, key: &str) -> &'a str {
 
 fn missing(what: &str) -> Error {
     Error::Failed(format!("hostile: no {what}"))
+}
+
+fn start(state: &State, program: &str) -> Result<Process, Error> {
+    let access = state.programs.as_ref().ok_or_else(|| missing("programs"))?;
+    let command =
+        Command { program: program.to_owned(), input: Vec::new(), files: Vec::new(), timeout_ms: 600_000 };
+    access.start(&command)
 }
 
 /// What every tier can try.
@@ -385,6 +396,21 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
             let repository = state.repository.as_ref().ok_or_else(|| missing("repository"))?;
             state.commits = (0..2000).map(|_| repository.at("HEAD")).collect::<Result<_, _>>()?;
             done
+        }
+        "run" => {
+            let outcome = start(state, text(args, "program"))?.wait()?;
+            let output = String::from_utf8_lossy(&outcome.output).into_owned();
+            Ok(json!([outcome.status, output, outcome.complaint]).to_string())
+        }
+        "run-and-keep" => {
+            let process = start(state, text(args, "program"))?;
+            state.started.push(process);
+            done
+        }
+        "wait-twice" => {
+            let process = start(state, text(args, "program"))?;
+            process.wait()?;
+            process.wait().map(|_| "\"done\"".to_owned())
         }
         "names-in-commit" => {
             let repository = state.repository.as_ref().ok_or_else(|| missing("repository"))?;
