@@ -120,8 +120,16 @@ impl Case {
             fits
         };
         let bare = prompt::work(&Request { diff: None, requirements: None, ..request.clone() }, &probe, &[]).len();
+        if !takes(bare) {
+            let problem = format!(
+                "{panel} models have no room for work within {} tokens; ask fewer, or with more effort",
+                budget.tokens
+            );
+            return Err(Wrong::new("models", problem));
+        }
         for (field, text) in [("requirements", &request.requirements), ("git_diff", &request.diff)] {
-            let shown = text.as_ref().map_or(0, |text| probe.enclose(field, None, text).len()) + bare;
+            let Some(text) = text else { continue };
+            let shown = probe.enclose(field, None, text).len();
             if !takes(shown) {
                 let problem = format!(
                     "it takes {shown} bytes as it is shown, and {panel} models have no room for that within {} tokens; \
@@ -184,6 +192,11 @@ impl Case {
             ]),
         );
         Ok(Self { request, commit, base, work, expansion, files, models, seats, chairman, fence, seed, hash })
+    }
+
+    /// The files that are reviewed, or how they differ.
+    pub fn files(&self) -> &[File] {
+        &self.files
     }
 
     /// Reviews that there have to be.

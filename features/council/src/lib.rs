@@ -1,6 +1,7 @@
 //! The council: several models verify work, and what comes of it is calculated.
 //!
-//! The tools are here, and what they use of the host. The rest knows nothing of it: what a request may say
+//! The tools are here, and what they use of the host; who is asked is in
+//! `members`. The rest knows nothing of it: what a request may say
 //! ([`request`]), which files it means ([`snapshot`]), the fence around what others wrote ([`fence`]), what is asked
 //! ([`prompt`]) and answered ([`review`]), the way from there to a verdict ([`deliberation`], [`decision`]), and what is
 //! left of it ([`transcript`], [`records`]).
@@ -8,13 +9,11 @@
 use std::cell::RefCell;
 use std::time::{Duration, UNIX_EPOCH};
 
-use conductor_feature::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_feature::json::{answer, register};
-use conductor_feature::models::Access;
-use conductor_feature::parallel_models::{self, Inquiry as Asked};
 use conductor_feature::store::Table;
 use conductor_feature::{
-    Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, clock, files, git, random, signing, tool_registrar,
+    Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, clock, files, git, models, programs, random, signing,
+    tool_registrar,
 };
 use serde_json::Value;
 
@@ -25,6 +24,7 @@ pub mod deliberation;
 mod digest;
 pub mod families;
 pub mod fence;
+mod members;
 pub mod order;
 pub mod panel;
 pub mod prompt;
@@ -37,7 +37,7 @@ pub mod transcript;
 
 use compare::{Compared, compare};
 use deliberation::{Case, Granted, Occasion, consensus};
-use panel::{Inquiry, Panel, Reply};
+use members::{Access, Members, family_of};
 use request::{Audit, Check, Compare, Consensus, Gate, Request, Review, Verify, Wrong};
 use result::{Agreed, Bound, Verification};
 use snapshot::{Entry, Kind, Tree};
@@ -57,13 +57,20 @@ struct Council;
 /// What `install` opened.
 #[derive(Default)]
 struct State {
-    models: Option<Access>,
+    members: Access,
     /// Or why it can't be opened; `None` before `install`.
     repository: Option<Result<git::Repository, Error>>,
     /// Without one no records are kept.
     table: Option<Table>,
     /// Without one no transcripts are written.
     folder: Option<Folder>,
+}
+
+impl State {
+    /// Who can be asked.
+    fn members(&self) -> Result<&Access, Error> {
+        if self.members.is_none() { Err(not_granted("model or program")) } else { Ok(&self.members) }
+    }
 }
 
 thread_local! {
@@ -80,9 +87,10 @@ impl Lifecycle for Council {
         register::<Audit, records::Found>(&tools, "council_audit")?;
         register::<Check, Checked>(&tools, "council_check")?;
         register::<Compare, Compared>(&tools, "council_compare")?;
-        let (models, table) = (Access::open(ctx).ok(), Table::open(ctx).ok());
+        let members = Access { models: models::Access::open(ctx).ok(), programs: programs::Access::open(ctx).ok() };
+        let table = Table::open(ctx).ok();
         let folder = files::Folder::open(ctx, TRANSCRIPTS).ok().map(Folder);
-        STATE.set(State { models, repository: Some(git::Repository::open(ctx, PURPOSE)), table, folder });
+        STATE.set(State { members, repository: Some(git::Repository::open(ctx, PURPOSE)), table, folder });
         Ok(())
     }
 }
@@ -121,71 +129,6 @@ impl Tree for Commit {
 
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         self.0.read(path).map_err(|error| text(&error))
-    }
-}
-
-/// The models that were granted, during one call.
-struct Models<'c> {
-    access: &'c Access,
-    invoked: &'c Invocation,
-    began: u64,
-}
-
-impl<'c> Models<'c> {
-    fn new(access: &'c Access, invoked: &'c Invocation) -> Self {
-        Self { access, invoked, began: clock::monotonic() }
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names = self.access.names();
-        names.sort();
-        names
-    }
-}
-
-impl Panel for Models<'_> {
-    fn ask(&self, inquiries: &[Inquiry], timeout_ms: u32) -> Vec<Result<Reply, String>> {
-        let asked = |inquiry: &Inquiry| {
-            let parts = vec![Part::Text(inquiry.text.clone())];
-            let how = Parameters {
-                max_tokens: Some(inquiry.max_tokens),
-                temperature: None,
-                top_p: None,
-                stop: Vec::new(),
-                schema: Some(inquiry.schema.clone()),
-                effort: None,
-            };
-            let question = Question {
-                instructions: inquiry.instructions.clone(),
-                messages: vec![Message { speaker: Speaker::User, parts }],
-                tools: Vec::new(),
-                choice: ToolChoice::None,
-                how,
-            };
-            Asked { model: inquiry.model.clone(), question }
-        };
-        let asked: Vec<Asked> = inquiries.iter().map(asked).collect();
-        let reply = |answer: Result<_, Error>| {
-            let answer: conductor_feature::models::Answer = answer.map_err(|error| text(&error))?;
-            let said = answer.parts.into_iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text),
-                _ => None,
-            });
-            Ok(Reply { text: said.collect(), tokens: answer.usage.input.saturating_add(answer.usage.output) })
-        };
-        parallel_models::ask_all(self.access, &asked, timeout_ms).into_iter().map(reply).collect()
-    }
-
-    fn elapsed_ms(&self) -> u64 {
-        clock::monotonic().saturating_sub(self.began) / 1_000_000
-    }
-
-    fn progress(&self, done: f32, text: &str) {
-        self.invoked.progress(done, text);
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.invoked.cancelled()
     }
 }
 
@@ -282,9 +225,9 @@ fn not_granted(what: &str) -> Error {
 /// Verifies work at a commit.
 fn verify(request: Result<Request, Wrong>, invoked: &Invocation, host: &Reader) -> Result<Verification, Error> {
     let request = request.map_err(|wrong| invalid(&wrong))?;
-    let families = families::of_configuration(&host.config()?);
+    let mut families = families::of_configuration(&host.config()?);
     STATE.with_borrow(|state| {
-        let panel = Models::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
+        let panel = Members::new(state.members()?, invoked);
         let repository = match &state.repository {
             Some(Ok(repository)) => repository,
             Some(Err(Error::Denied(_))) | None => return Err(not_granted("repository")),
@@ -294,11 +237,14 @@ fn verify(request: Result<Request, Wrong>, invoked: &Invocation, host: &Reader) 
         let id = commit.0.commit();
         let base = request.base.as_ref().map(|base| repository.at(base)).transpose()?.map(Commit);
         let base = base.as_ref().map(|base| (base.0.commit(), base));
-        let granted = Granted { names: panel.names(), families };
+        let names = state.members.names();
+        families.extend(names.iter().filter_map(|name| Some((name.clone(), family_of(name)?.to_owned()))));
+        let granted = Granted { names, families };
         let case = Case::prepare(request, (id, &commit), base, &granted, &random::bytes(SECRET));
         let occasion = occasion();
         let (id, mut transcript) = (occasion.verification_id.clone(), transcript(state, &occasion));
-        let result = case.map_err(|wrong| invalid(&wrong))?.verify(&panel, occasion, &mut transcript);
+        let case = case.map_err(|wrong| invalid(&wrong))?;
+        let result = case.verify(&panel.beside(case.files()), occasion, &mut transcript);
         Ok(finish(state, &id, transcript, result))
     })
 }
@@ -306,11 +252,11 @@ fn verify(request: Result<Request, Wrong>, invoked: &Invocation, host: &Reader) 
 fn agree(asked: Consensus, invoked: &Invocation) -> Result<Agreed, Error> {
     let question = asked.checked().map_err(|wrong| invalid(&wrong))?;
     STATE.with_borrow(|state| {
-        let panel = Models::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
+        let panel = Members::new(state.members()?, invoked);
         let occasion = occasion();
         let (id, mut transcript) = (occasion.verification_id.clone(), transcript(state, &occasion));
         let secret = random::bytes(SECRET);
-        let agreed = consensus(question, &panel.names(), &secret, &panel, occasion, &mut transcript);
+        let agreed = consensus(question, &state.members.names(), &secret, &panel, occasion, &mut transcript);
         Ok(finish(state, &id, transcript, agreed.map_err(|wrong| invalid(&wrong))?))
     })
 }

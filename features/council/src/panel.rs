@@ -80,8 +80,8 @@ pub fn chosen(
     };
     if models.len() < MIN_PANEL {
         let problem = format!(
-            "{} granted, and a council needs {MIN_PANEL} models or more; add some to `models` under \
-             [features.council.grants]",
+            "{} granted, and a council needs {MIN_PANEL} models or more; add some to `models` (or `programs`) \
+             under [features.council.grants]",
             there()
         );
         return Err(Wrong::new("models", problem));

@@ -20,6 +20,7 @@ use conductor_ports::simulated::SimulatedPorts;
 use serde_json::{Value, json};
 
 mod bad_input;
+mod programs;
 #[path = "../stage/mod.rs"]
 mod stage;
 
