@@ -195,8 +195,9 @@ fn list(places: &Paths, as_json: bool) -> CommandResult {
         return Ok(());
     }
     let mut table = Table::new(["PLAN", "RISK", "PROPOSED BY", "WHAT IT DOES"]);
-    for PlanSummary { id, risk, proposer, description, .. } in &plans {
-        table.row([&id.get(..12).unwrap_or(id), &risk.level.as_str(), proposer, description]);
+    for PlanSummary { id, risk, proposer, description, stale, .. } in &plans {
+        let level = if *stale { "stale" } else { risk.level.as_str() };
+        table.row([&id.get(..12).unwrap_or(id), &level, proposer, description]);
     }
     terminal::print_table(&table);
     Ok(())

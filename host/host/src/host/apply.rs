@@ -78,7 +78,10 @@ impl Host {
     /// [`PlanError::Record`].
     pub fn plan_summaries(&self) -> Result<Vec<PlanSummary>, PlanError> {
         self.expire_plans();
-        self.plans.summaries()
+        let current = state_hash(self.in_force.load().source.text());
+        let mut plans = self.plans.summaries()?;
+        plans.iter_mut().for_each(|plan| plan.stale = plan.base != current);
+        Ok(plans)
     }
 
     /// Whether a plan of this id waits.

@@ -74,6 +74,9 @@ pub(super) struct View {
     pub(super) planned: PlannedCache,
 }
 
+/// What is said of a plan that can't be applied.
+const STALE: &str = "stale: the configuration has changed since it was proposed; propose it anew";
+
 impl View {
     /// The active mode; `None` if there are no modes.
     fn mode_of(&self, current: &Generation) -> Option<String> {
@@ -283,7 +286,14 @@ impl HostView for View {
 
     fn plans(&self) -> Result<Vec<host_state::WaitingPlan>, Error> {
         let plans = self.plans.waiting().map_err(|error| Error::Unavailable(excerpt(&error.to_string(), MAX_TEXT)))?;
-        Ok(plans.into_iter().map(|plan| contract_types::plan(self.hidden(plan))).collect())
+        let current = state_hash(self.in_force.load().source.text());
+        let shown = |mut plan: Plan| {
+            if plan.base != current {
+                plan.risk.notes.insert(0, STALE.to_owned());
+            }
+            contract_types::plan(self.hidden(plan))
+        };
+        Ok(plans.into_iter().map(shown).collect())
     }
 
     fn propose(&self, proposal: ProposedPlan) -> Result<planning::Proposal, Error> {

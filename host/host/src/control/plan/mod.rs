@@ -98,6 +98,9 @@ pub struct PlanSummary {
     pub expires: u64,
     /// The [`state_hash`] of the configuration that it changes.
     pub base: String,
+    /// Whether the configuration is another one than it changes: it can't be applied, unless that is undone.
+    #[serde(default)]
+    pub stale: bool,
     /// Bytes of the diff that the plan has.
     pub diff_bytes: u64,
     /// How much to look at before deciding.

@@ -511,6 +511,8 @@ fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlanSummary> {
         created: number("created")?,
         expires: number("expires")?,
         base: row.get("base")?,
+        // That is for who knows the configuration.
+        stale: false,
         diff_bytes: number("diff_bytes")?,
         risk: RiskSummary { level: risk.level, notes: risk.notes.len() },
     })
