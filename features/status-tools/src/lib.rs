@@ -1,6 +1,8 @@
 //! Tools that report the host's state: its status, its features, what happened and why, which plans wait;
 //! and two that propose to load a feature, or to load it no more.
 
+use std::collections::BTreeMap;
+
 use conductor_feature::json::{Nothing, Proposed, answer, register, set, unknown};
 use conductor_feature::{
     Authority, Context, Error, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools, Reader, host_state,
@@ -8,6 +10,7 @@ use conductor_feature::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 struct StatusTools;
 
@@ -158,6 +161,9 @@ struct Plan {
 struct Validated {
     valid: bool,
     findings: Vec<Finding>,
+    /// Places of mappings that are the same but for name and description, group by group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    duplicates: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -167,6 +173,25 @@ struct Finding {
     column: u32,
     message: String,
     help: Option<String>,
+}
+
+/// The places of mappings that are the same but for what they are called, of a configuration (TOML).
+fn duplicates(config: &str) -> Vec<Vec<String>> {
+    let table: toml::Table = toml::from_str(config).unwrap_or_default();
+    let list = |value: Option<&toml::Value>| value.and_then(toml::Value::as_array).cloned().unwrap_or_default();
+    let modes = list(table.get("modes")).into_iter().enumerate();
+    let modes = modes.map(|(number, mode)| (format!("modes/{number}/mappings"), list(mode.get("mappings"))));
+    let lists = modes.chain([("global_mappings".to_owned(), list(table.get("global_mappings")))]);
+    let mut groups: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for (place, mappings) in lists {
+        for (number, mut mapping) in mappings.into_iter().enumerate() {
+            if let Some(mapping) = mapping.as_table_mut() {
+                mapping.retain(|key, _| key != "name" && key != "description");
+            }
+            groups.entry((place.clone(), json!(mapping).to_string())).or_default().push(format!("{place}/{number}"));
+        }
+    }
+    groups.into_values().filter(|places| places.len() > 1).collect()
 }
 
 /// The feature of this name.
@@ -265,16 +290,25 @@ fn explained(reader: &Reader, Explain { device, event, mode }: &Explain) -> Resu
         true => "those that fire act, in this order".to_owned(),
         false if rules.is_empty() => {
             known_device(reader, device)?;
-            unmapped(reader.plans()?.len())
+            unmapped(event, reader.plans()?.len())
         }
-        false => "no rule fires; each says why".to_owned(),
+        false => match mode.clone().or(reader.status()?.mode) {
+            Some(mode) => format!("no rule fires; each says why (the mode is {mode:?})"),
+            None => "no rule fires; each says why".to_owned(),
+        },
     };
     Ok(Explained { rules, next })
 }
 
 /// What to do about an event that no rule looks at, while so many plans wait.
-fn unmapped(waiting: usize) -> String {
-    let made = "no rule looks at it: conductor_create_mapping makes one";
+fn unmapped(event: &str, waiting: usize) -> String {
+    let is_release = event.trim_start().starts_with("note-off") || event.trim_end().ends_with(" up");
+    let made = match is_release {
+        true => {
+            "no rule looks at it: mappings act on the press, unless they have `on = \"release\"` or `on = \"both\"`"
+        }
+        false => "no rule looks at it: conductor_create_mapping makes one",
+    };
     match waiting {
         0 => made.to_owned(),
         _ => format!("{made}; of what waits for a person (conductor_list_plans) nothing is in force yet"),
@@ -352,7 +386,7 @@ impl ReadOnlyTools for StatusTools {
                     message: refused.clone(),
                     help: Some("`conductor config validate` names each mistake of the file with its line".to_owned()),
                 }));
-                Ok(Validated { valid: valid && refused.is_none(), findings })
+                Ok(Validated { valid: valid && refused.is_none(), findings, duplicates: duplicates(&text) })
             }),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }
@@ -398,5 +432,30 @@ mod tests {
         assert!(configures("[features.lamp]\nenabled = false", "lamp"));
         assert!(!configures("[features.lamp]\nenabled = false", "lamb"));
         assert!(!configures("", "lamp"));
+    }
+
+    #[test]
+    fn mappings_that_are_the_same_but_for_what_they_are_called_are_named() {
+        let mapping = |list: &str, note: u8, name: &str| {
+            format!(
+                "[[{list}]]\nname = '{name}'\ntrigger = {{ type = 'Note', note = {note} }}\naction = {{ type = 'Suppress' }}\n"
+            )
+        };
+        let all = [
+            "[[modes]]\nname = 'a'\n".to_owned(),
+            mapping("modes.mappings", 1, "one"),
+            mapping("modes.mappings", 2, "two"),
+            mapping("modes.mappings", 1, "another"),
+            mapping("global_mappings", 1, "elsewhere"),
+        ];
+        assert_eq!(duplicates(&all.concat()), [["modes/0/mappings/0", "modes/0/mappings/2"]]);
+        assert!(duplicates("not = [toml").is_empty());
+    }
+
+    #[test]
+    fn a_release_that_no_rule_looks_at_asks_for_no_new_mapping() {
+        assert!(unmapped("note-off 36 0", 0).contains("on = \"release\""));
+        assert!(unmapped("key a up", 0).contains("on = \"release\""));
+        assert!(unmapped("note-on 36 100", 1).contains("conductor_create_mapping makes one; of what waits"));
     }
 }

@@ -160,6 +160,7 @@ fn status() -> Vec<Case> {
         case!("explain_event", { "device": "pads", "event": "note-on 36 100", "mode": "Mix" }, |_, result| {
             assert_eq!((&result["rules"][0]["fires"], result["rules"].as_array().unwrap().len()), (&json!(false), 1));
             assert!(result["rules"][0]["why"].as_str().unwrap().contains("is for the mode"));
+            assert_eq!(result["next"], "no rule fires; each says why (the mode is \"Mix\")");
         }, wrong [
             { "device": "padz", "event": "clock" } => "there is no device \"padz\"; did you mean \"pads\"?",
             { "device": "pads", "event": "note-on" } => "note-on",
@@ -172,6 +173,7 @@ fn status() -> Vec<Case> {
             let finding = &result["findings"][0];
             assert_eq!((&finding["severity"], &finding["line"]), (&json!("error"), &json!(3)));
             assert!(finding["help"].as_str().unwrap().contains("color"), "{finding}");
+            assert!(result.get("duplicates").is_none(), "{result}");
         }, wrong [{ "text": 1 } => "invalid type"]),
         case!("enable_feature", { "name": "artnet-output" }, |stage, _| {
             proposes(stage, "Load the feature artnet-output.", "+enabled = true");
