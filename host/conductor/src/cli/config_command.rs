@@ -24,6 +24,7 @@ use conductor_terminal::{self as terminal, Lines, errln, outln};
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ConfigCommand {
     /// Check the file as `run` would: every mistake, with its place. Opens no port
+    #[command(alias = "check")]
     Validate(Output),
     /// Print the JSON Schema of the file
     Schema,
