@@ -3,8 +3,9 @@
 //!
 //! What a program finds: the system's folders and what its grant names, to read; the files that it is handed, in the
 //! folder in which it runs, to read; a `/tmp` and a home in memory, which go with it; no process but its own; an environment
-//! of `HOME`, `PATH` and `LANG`, and of what its grant sets. Limits hold for each: of time, of what it writes, of memory, of processes. With the program that was
-//! started all end that it started: the first process of its namespace goes, and the kernel kills the rest.
+//! of `HOME`, `PATH` and `LANG`, and of what its grant sets. Limits hold for each run: of time, of what it prints and keeps,
+//! of memory, of processes. With a program all end that it started: the first process of its namespace goes, and the kernel
+//! kills the rest.
 //!
 //! Where there is no bubblewrap, nothing is run.
 
@@ -40,7 +41,7 @@ const MAX_MEMORY: u64 = 4 << 30;
 const MAX_PROCESSES: u64 = 512;
 /// Files that one process has open.
 const MAX_OPEN: u64 = 1024;
-/// Bytes of the run's own `/tmp` (256 MiB).
+/// Bytes of the run's own `/tmp`, and of its `/dev/shm` (256 MiB).
 const TMP_SIZE: u64 = 256 << 20;
 /// Bytes of complaints that are kept.
 const MAX_COMPLAINTS: usize = 4096;
@@ -247,14 +248,17 @@ fn apart(program: &Program, found: &Path, files: &Path) -> Vec<OsString> {
     let size = TMP_SIZE.to_string();
     put(&[plain("--size"), OsStr::new(&size)]);
     put(&["--tmpfs", "/tmp", "--dir", HOME, "--proc", "/proc", "--dev", "/dev"].map(plain));
+    // What is kept in memory elsewhere would have no limit.
+    put(&[plain("--size"), OsStr::new(&size)]);
+    put(&["--tmpfs", "/dev/shm", "--remount-ro", "/dev"].map(plain));
     for folder in SYSTEM {
         put(&["--ro-bind-try", folder, folder].map(OsStr::new));
     }
     for read in program.reads() {
         put(&["--ro-bind", read, read].map(OsStr::new));
     }
-    let is_there = SYSTEM.into_iter().chain(program.reads().iter().map(String::as_str));
-    if !is_there.into_iter().any(|folder| Path::new(program.path()).starts_with(folder)) {
+    let mut is_there = SYSTEM.into_iter().chain(program.reads().iter().map(String::as_str));
+    if !is_there.any(|folder| Path::new(program.path()).starts_with(folder)) {
         put(&[plain("--ro-bind"), found.as_os_str(), OsStr::new(program.path())]);
     }
     put(&[plain("--ro-bind"), files.as_os_str(), plain(FOLDER)]);

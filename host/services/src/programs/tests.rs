@@ -49,7 +49,7 @@ fn a_program_reads_its_input_and_its_files_and_writes_nothing_that_lasts() {
         String::from_utf8(outcome.output).unwrap(),
         "said\n/work\n.:\nnotes\nsrc\n\n./src:\nlib.rs\nfn f() {}x\n"
     );
-    for place in ["/work/new", "/work/notes", "/usr/new", "/new", "/etc/passwd"] {
+    for place in ["/work/new", "/work/notes", "/usr/new", "/new", "/dev/new", "/etc/passwd"] {
         let outcome = run_now(&script(&format!("echo x > {place}")), b"", &files).unwrap();
         assert_eq!(outcome.status, 1, "{place}");
         assert!(outcome.complaint.contains("ead-only file system"), "{place}: {}", outcome.complaint);
@@ -129,8 +129,10 @@ fn limits_hold_for_what_a_program_takes() {
     assert_eq!(says(&script("ulimit -d; ulimit -c; ulimit -n; ulimit -u")), "4194304\n0\n1024\n512\n");
     let error = run_now(&script("yes"), b"", &nothing()).unwrap_err();
     assert_eq!(error, ServiceError::Exhausted(format!("/bin/bash wrote more than {MAX_OUTPUT} bytes")));
-    let full = run_now(&script("head -c 300000000 /dev/zero > /tmp/full"), b"", &nothing()).unwrap();
-    assert!(full.status == 1 && full.complaint.ends_with("No space left on device"), "{full:?}");
+    for place in ["/tmp/full", "/dev/shm/full"] {
+        let full = run_now(&script(&format!("head -c 300000000 /dev/zero > {place}")), b"", &nothing()).unwrap();
+        assert!(full.status == 1 && full.complaint.ends_with("No space left on device"), "{full:?}");
+    }
 }
 
 /// Whether a process with this argument is there.
