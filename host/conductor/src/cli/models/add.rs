@@ -197,7 +197,7 @@ fn keep_key(client: &Client, id: &str, site: &HostPattern, arguments: &AddArgume
 /// What takes back a grant.
 enum Undo {
     /// The grants that the feature had in the configuration.
-    Configuration(Grants),
+    Configuration(Box<Grants>),
     /// What is new for an installed feature, as words of `feature revoke`.
     Installed(Vec<String>),
 }
@@ -266,7 +266,7 @@ fn allow(
         config_file::write(&loaded, &changes)?;
         client.reload()?;
     }
-    Ok(Some(Undo::Configuration(before)))
+    Ok(Some(Undo::Configuration(Box::new(before))))
 }
 
 /// What an installed feature has to be granted still, as words of `feature grant`: requests to the API, and the key in them.
