@@ -37,7 +37,7 @@ pub mod transcript;
 
 use compare::{Compared, compare};
 use deliberation::{Case, Granted, Occasion, consensus};
-use members::{Access, Members, family_of};
+use members::{Access, GrantedPanel, family_of};
 use request::{Audit, Check, Compare, Consensus, Gate, Request, Review, Verify, Wrong};
 use result::{Agreed, Bound, Verification};
 use snapshot::{Entry, Kind, Tree};
@@ -227,7 +227,7 @@ fn verify(request: Result<Request, Wrong>, invoked: &Invocation, host: &Reader) 
     let request = request.map_err(|wrong| invalid(&wrong))?;
     let mut families = families::of_configuration(&host.config()?);
     STATE.with_borrow(|state| {
-        let panel = Members::new(state.members()?, invoked);
+        let panel = GrantedPanel::new(state.members()?, invoked);
         let repository = match &state.repository {
             Some(Ok(repository)) => repository,
             Some(Err(Error::Denied(_))) | None => return Err(not_granted("repository")),
@@ -252,7 +252,7 @@ fn verify(request: Result<Request, Wrong>, invoked: &Invocation, host: &Reader) 
 fn agree(asked: Consensus, invoked: &Invocation) -> Result<Agreed, Error> {
     let question = asked.checked().map_err(|wrong| invalid(&wrong))?;
     STATE.with_borrow(|state| {
-        let panel = Members::new(state.members()?, invoked);
+        let panel = GrantedPanel::new(state.members()?, invoked);
         let occasion = occasion();
         let (id, mut transcript) = (occasion.verification_id.clone(), transcript(state, &occasion));
         let secret = random::bytes(SECRET);

@@ -8,11 +8,12 @@ use conductor_feature::chat::{Message, Parameters, Part, Question, Speaker, Tool
 use conductor_feature::models::{self, Answer};
 use conductor_feature::parallel_models::{self, Inquiry as Asked};
 use conductor_feature::programs::{self, Command, File as Handed, Outcome, Process};
-use conductor_feature::{Error, Invocation, clock};
+use conductor_feature::{Invocation, clock};
 
 use crate::families::{UNKNOWN, family};
 use crate::panel::{Inquiry, Panel, Reply};
 use crate::snapshot::File;
+use crate::text;
 
 /// What the names of programs begin with, beside those of models.
 const PROGRAM: &str = "program:";
@@ -51,15 +52,15 @@ pub fn family_of(member: &str) -> Option<&'static str> {
     Some(family("", member.strip_prefix(PROGRAM)?)).filter(|family| *family != UNKNOWN)
 }
 
-/// Members during one call.
-pub struct Members<'c> {
+/// Those that were granted, during one call.
+pub struct GrantedPanel<'c> {
     access: &'c Access,
     invoked: &'c Invocation,
     began: u64,
     copies: Vec<(String, String)>,
 }
 
-impl<'c> Members<'c> {
+impl<'c> GrantedPanel<'c> {
     /// The time runs from here.
     pub fn new(access: &'c Access, invoked: &'c Invocation) -> Self {
         Self { access, invoked, began: clock::monotonic(), copies: Vec::new() }
@@ -97,7 +98,7 @@ impl<'c> Members<'c> {
     }
 }
 
-impl Panel for Members<'_> {
+impl Panel for GrantedPanel<'_> {
     fn ask(&self, inquiries: &[Inquiry], timeout_ms: u32) -> Vec<Result<Reply, String>> {
         let program = |inquiry: &Inquiry| inquiry.model.strip_prefix(PROGRAM).map(str::to_owned);
         // Programs are at work while models are waited for.
@@ -105,10 +106,11 @@ impl Panel for Members<'_> {
             inquiries.iter().map(|inquiry| Some(self.start(&program(inquiry)?, inquiry, timeout_ms))).collect();
         let of_models: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| program(inquiry).is_none()).collect();
         let mut answers = self.ask_models(&of_models, timeout_ms).into_iter();
-        let reply = |started| match started {
-            Some(process) => printed(&Result::<Process, String>::and_then(process, |process| {
-                process.wait().map_err(|error| text(&error))
-            })?),
+        let reply = |started: Option<Result<Process, String>>| match started {
+            Some(process) => process.and_then(|process| {
+                let outcome = process.wait().map_err(|error| text(&error))?;
+                printed(&outcome)
+            }),
             None => answers.next().unwrap_or_else(|| Err("it was not asked".to_owned())),
         };
         started.into_iter().map(reply).collect()
@@ -124,16 +126,6 @@ impl Panel for Members<'_> {
 
     fn is_cancelled(&self) -> bool {
         self.invoked.cancelled()
-    }
-}
-
-fn text(error: &Error) -> String {
-    match error {
-        Error::Denied(text)
-        | Error::Unavailable(text)
-        | Error::Invalid(text)
-        | Error::Exhausted(text)
-        | Error::Failed(text) => text.clone(),
     }
 }
 

@@ -255,7 +255,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "93ef7c3c72b262b5b5dd7985b576fbf861a2688d43f7b0cf09917617f1ffe2a8";
+    const FROZEN: &str = "707e15cbd168da82a2388acd59ff073b895c682cdf02bd549d844ce9f24c29ad";
 
     #[test]
     fn the_contract_is_frozen() {

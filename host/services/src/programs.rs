@@ -26,7 +26,7 @@ use conductor_package::program::Program;
 use conductor_terminal::excerpt;
 
 /// Programs that one feature has run at once.
-pub const MAX_RUNNING: usize = 8;
+pub const MAX_RUNNING: usize = 16;
 /// Files that one run is handed.
 pub const MAX_FILES: usize = 1000;
 /// Bytes of them, together (3 MiB).

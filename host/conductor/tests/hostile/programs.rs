@@ -7,6 +7,7 @@ use std::time::Duration;
 use conductor_audit::caller::Caller;
 use conductor_package::Grants;
 use conductor_package::descriptor::Tier;
+use conductor_services::programs::MAX_RUNNING;
 
 use crate::lab::{Lab, Tools, until};
 
@@ -55,12 +56,12 @@ fn programs_are_counted_and_end_with_their_feature_and_its_grant() {
     let lab = Lab::new();
     {
         let tools = lab.tools();
-        for number in 0..8 {
+        for number in 0..MAX_RUNNING {
             assert_eq!(run(&tools, "run-and-keep", "sleep").unwrap(), "\"done\"", "{number}");
         }
         let error = run(&tools, "run-and-keep", "sleep").unwrap_err();
         assert!(error.contains("as many programs of this feature run as may"), "{error}");
-        until("they nap", || naps() == 8);
+        until("they nap", || naps() == MAX_RUNNING);
         tools.goes_on();
     }
     until("they end with the instance that started them", || naps() == 0);
