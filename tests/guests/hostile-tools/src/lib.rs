@@ -248,8 +248,7 @@ fn missing(what: &str) -> Error {
 
 fn start(state: &State, program: &str) -> Result<Process, Error> {
     let access = state.programs.as_ref().ok_or_else(|| missing("programs"))?;
-    let command =
-        Command { program: program.to_owned(), input: Vec::new(), files: Vec::new(), timeout_ms: 600_000 };
+    let command = Command { program: program.to_owned(), input: Vec::new(), files: Vec::new(), timeout_ms: 600_000 };
     access.start(&command)
 }
 
