@@ -231,7 +231,7 @@ mod tests {
             let mut program = Command::new(std::env::current_exe().unwrap());
             program.args(["--exact", "session::tests::a_program_that_panics", "--nocapture"]).env(PANICS, which);
             let mut terminal = PseudoTerminal::sized(program, 80, 24);
-            let before = terminal.modes();
+            let before = terminal.modes_before;
             assert_eq!(terminal.code(), Some(101), "{which}: {:?}", terminal.screen.lines());
             assert_eq!(terminal.modes(), before, "{which}");
             let sent = String::from_utf8(terminal.sent).unwrap();
