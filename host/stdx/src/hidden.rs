@@ -155,12 +155,39 @@ fn announces(word: &str, is_value: bool) -> bool {
 }
 
 /// A text without the credentials in it: the user's part of URLs, what follows `Authorization:` or `Bearer`,
-/// and what is assigned to a name such as `password`. `None` if it has no credentials.
+/// and what is assigned to a name such as `password` or follows an option of such a name. `None` if it has no credentials.
 fn hidden_text(text: &str) -> Option<String> {
-    match assigned(text) {
-        Some(shown) => Some(hidden_user(&shown).unwrap_or(shown)),
-        None => hidden_user(text),
+    let steps: [fn(&str) -> Option<String>; 3] = [assigned, announced, hidden_user];
+    steps.into_iter().fold(None, |shown, hide| hide(shown.as_deref().unwrap_or(text)).or(shown))
+}
+
+/// A command line without what follows options of private names: `--password x`. A value in quotation marks is hidden up
+/// to the last of them.
+fn announced(text: &str) -> Option<String> {
+    let (mut out, mut found, mut is_value, mut quote) = (String::new(), false, false, None);
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        let space = &piece[word.len()..];
+        if let Some(mark) = quote {
+            if word.ends_with(mark) {
+                quote = None;
+                out.push_str(space);
+            }
+        } else if word.is_empty() {
+            out.push_str(space);
+        } else if is_value && !word.starts_with(['$', '-', '|', ';', '&']) && word != HIDDEN {
+            out.push_str(HIDDEN);
+            found = true;
+            quote =
+                word.chars().next().filter(|mark| "'\"".contains(*mark) && (word.len() == 1 || !word.ends_with(*mark)));
+            out.push_str(if quote.is_none() { space } else { "" });
+            is_value = false;
+        } else {
+            is_value = announces(word, is_value && !word.starts_with('-'));
+            out.push_str(piece);
+        }
     }
+    found.then_some(out)
 }
 
 /// A text without what is assigned to private names. What a program is to read from a variable is no value.
@@ -275,6 +302,10 @@ secret = "openai"
         for text in [
             "API_KEY=hunter2 deploy",
             "deploy --token=hunter2 --all",
+            "deploy --api-key hunter2 --all",
+            "deploy -v --password 'my hunter2 is' here",
+            "deploy --password \"hunter2",
+            "deploy --token  hunter2",
             "export DB_PASSWORD='hunter2'; deploy",
             "https://host/x?a=1&access_token=hunter2&b=2",
             "X-Api-Key: hunter2",
