@@ -641,6 +641,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn programs_are_granted_one_by_one_with_all_of_their_arguments() {
+        let asked = Capability::RunProgram { programs: Vec::new() };
+        assert!(asked.must_be_named());
+        let (echo, cat) = ("network read=/x /bin/echo 'a b'", "/bin/cat");
+        let (one, two) = (asked.narrowed(echo).unwrap(), asked.narrowed(cat).unwrap());
+        let both = one.joined(&two);
+        assert_eq!(both.scope(), [echo, cat]);
+        assert_eq!(asked.within(&[&one, &two]), Some(both.clone()));
+        assert_eq!((asked.within(&[]), asked.beyond(&[&one])), (None, None));
+        assert_eq!(both.within(&[&two]), Some(two));
+        for other in
+            ["/bin/echo", "/bin/echo 'a b'", "network /bin/echo 'a b'", "network read=/x /bin/echo a b", "echo"]
+        {
+            assert!(!one.covers(other), "{other}");
+        }
+        assert_eq!(
+            asked.narrowed("cat").unwrap_err(),
+            "run-program is granted with the whole path of a program and its arguments, not \"cat\""
+        );
+    }
+
+    #[test]
     fn a_kind_is_spelled_as_a_descriptor_spells_it() {
         let whole = serde_json::json!({
             "purpose": "p", "id": "i", "hosts": [], "quota": 1, "bindings": [], "models": [], "tokens": 1
