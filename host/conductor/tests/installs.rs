@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_config as config;
-use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
+use conductor_event::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::host::Host;
 use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
 use conductor_install::receipt::{FeatureInstallReport, What};

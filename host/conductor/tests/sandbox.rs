@@ -17,7 +17,7 @@ use conductor_dispatch::ledger::Release;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::queue::ReleaseListener as _;
 use conductor_dispatch::{Envelope, Reason, WorkerCounters};
-use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
+use conductor_event::{DeviceId, MidiMessage, ModeIx, RuleId};
 use conductor_observer::sink_message::{SinkKind, SinkMessage, SinkQueue};
 use conductor_observer::{self as observer, Observer};
 use conductor_package::{Grants, Package};

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use conductor_config::{self as config, Loaded};
-use conductor_engine::{DeviceEvent, DeviceId, RuleSetHandle, rule_name};
+use conductor_engine::{RuleSetHandle, rule_name};
+use conductor_event::{DeviceEvent, DeviceId};
 use conductor_host::host::{self, Rehearsal};
 use conductor_timeline::player::{Happened, Player, Sent};
 use conductor_timeline::{Effect, Timeline};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_device_profile::{Library, Message, Profile, UsbId};
-use conductor_engine::{Event, HidEvent, MidiMessage};
+use conductor_event::{Event, HidEvent, MidiMessage};
 use conductor_ports::status::PortsStatus;
 use conductor_ports::{BindingSpec, Direction, Matcher};
 use parking_lot::Mutex;

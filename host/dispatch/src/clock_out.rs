@@ -1,7 +1,7 @@
 //! The clock that goes out: what the clock of the rules says, to the outputs that get it as a MIDI clock.
 
-use conductor_engine::MusicalTime;
 use conductor_musical_time::Change;
+use conductor_musical_time::MusicalTime;
 
 use super::midi_out::{MidiJob, MidiQueue};
 
@@ -69,8 +69,8 @@ const PULSES: u64 = 6;
 impl InStep {
     /// Has `send` send what the port has to be told for this. One that comes while the clock plays is placed at the next
     /// sixteenth.
-    pub(crate) fn follow(&mut self, message: ClockMessage, mut send: impl FnMut(conductor_engine::MidiMessage)) {
-        use conductor_engine::MidiMessage;
+    pub(crate) fn follow(&mut self, message: ClockMessage, mut send: impl FnMut(conductor_event::MidiMessage)) {
+        use conductor_event::MidiMessage;
         let place = |pulse: u64| u16::try_from(pulse / PULSES).unwrap_or(u16::MAX).min(0x3FFF);
         let is_elsewhere = |pulse: u64| self.next.map(place) != Some(place(pulse));
         let next = match message {
@@ -111,9 +111,9 @@ impl InStep {
     }
 
     /// Has a port stand that plays.
-    pub(crate) fn stop(&mut self, mut send: impl FnMut(conductor_engine::MidiMessage)) {
+    pub(crate) fn stop(&mut self, mut send: impl FnMut(conductor_event::MidiMessage)) {
         if std::mem::take(&mut self.is_in_step) {
-            send(conductor_engine::MidiMessage::Stop);
+            send(conductor_event::MidiMessage::Stop);
         }
     }
 
@@ -125,7 +125,7 @@ impl InStep {
 
 #[cfg(test)]
 mod tests {
-    use conductor_engine::MidiMessage::{self, Clock, Continue, SongPosition, Start, Stop};
+    use conductor_event::MidiMessage::{self, Clock, Continue, SongPosition, Start, Stop};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use conductor_engine::{MidiMessage, ModeIx, RuleId};
+use conductor_event::{MidiMessage, ModeIx, RuleId};
 use conductor_midi_transform::MidiTransform;
 
 use super::Envelope;
@@ -160,7 +160,7 @@ fn with(message: &MidiMessage, value: f32) -> MidiMessage {
 
 #[cfg(test)]
 mod tests {
-    use conductor_engine::{Answers, DeviceId};
+    use conductor_event::{Answers, DeviceId};
 
     use super::*;
 

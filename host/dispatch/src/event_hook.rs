@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use conductor_engine::Record;
-use crossbeam_channel::RecvTimeoutError;
-
+use conductor_event::Record;
 use conductor_observer::{Observation, Observed, is_private};
 use conductor_package::capability;
 use conductor_sandbox::actor::{may_watch_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::{ActionInstance, CallError, PreparedFeature};
+use crossbeam_channel::RecvTimeoutError;
 
 /// Events in one batch.
 const BATCH: usize = 256;

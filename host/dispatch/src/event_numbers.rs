@@ -1,8 +1,9 @@
 //! The numbers of an event, as expressions read them: those of its record, and of an OSC message its arguments and what
 //! the wildcards of the rule's pattern have matched.
 
-use conductor_engine::{Event, OscArg, OscMessage, OscPattern};
+use conductor_event::{Event, OscArg, OscMessage};
 use conductor_expression::{Inputs, OscNumber, Slots};
+use conductor_message_pattern::OscPattern;
 
 /// The numbers of an event. Made without allocating, and an argument or a match is looked up when it is asked for.
 #[derive(Debug, Clone, Copy)]

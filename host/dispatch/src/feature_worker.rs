@@ -22,16 +22,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, Nanos};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError};
-
-use super::feature_queue::Place;
-use super::ledger::{Owner, Release};
-use super::prepared_action::PreparedAction;
-use super::prepared_instance::{PreparedInstance, Slot};
-use super::queue::ReleaseListener;
-use super::timer_owners::TimerOwners;
-use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
+use conductor_event::{DeviceId, Nanos};
 use conductor_observer::{Observation, Observer};
 use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::actor::{check_quarantine, may_run_now, record_trap};
@@ -44,6 +35,15 @@ use conductor_stdx::doorbell::{self, Doorbell};
 use conductor_stdx::pace::Pace;
 use conductor_stdx::strand::Strand;
 use conductor_stdx::time_slice;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError};
+
+use super::feature_queue::Place;
+use super::ledger::{Owner, Release};
+use super::prepared_action::PreparedAction;
+use super::prepared_instance::{PreparedInstance, Slot};
+use super::queue::ReleaseListener;
+use super::timer_owners::TimerOwners;
+use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
 
 /// Commands to the worker, which have priority over its jobs: a change of the configuration
 /// or a shutdown should not wait for the backlog of a slow feature.

@@ -3,7 +3,7 @@
 //! Each worker that switches things on keeps a [`Ledger`] of them, with their owners. When an owner goes
 //! (its mode is left, its rules are replaced, its device is gone), what it alone held is switched off.
 
-use conductor_engine::{DeviceId, ModeIx, RuleId};
+use conductor_event::{DeviceId, ModeIx, RuleId};
 
 use super::Envelope;
 

@@ -9,17 +9,16 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{
-    Answers, DeviceEvent, DeviceId, Event, Firing, HidEvent, MidiMessage, ModeIx, Nanos, OscPattern, Rule, RuleId,
-    RuleSet, Trigger,
-};
+use conductor_engine::{Firing, Rule, RuleSet, Trigger};
+use conductor_event::{Answers, DeviceEvent, DeviceId, Event, HidEvent, MidiMessage, ModeIx, Nanos, RuleId};
+use conductor_message_pattern::OscPattern;
+use parking_lot::Mutex;
 
 pub mod clock_out;
 pub mod conditioner;

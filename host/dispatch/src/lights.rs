@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use conductor_config::{Inputs, NumberExpr};
-use conductor_engine::{DeviceId, MidiMessage, ModeIx};
+use conductor_event::{DeviceId, MidiMessage, ModeIx};
 use conductor_variables::Variable;
 
 use super::midi_message::MidiTemplate;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use conductor_engine::{DeviceId, MidiMessage};
+use conductor_config::{self as config, ChannelExpr, DATA_MAX, NoteExpr, NumberExpr, WIDE_MAX};
+use conductor_event::{DeviceId, MidiMessage};
 use conductor_expression::Slots;
 
 use super::Envelope;
 use super::variables::View;
-use conductor_config::{self as config, ChannelExpr, DATA_MAX, NoteExpr, NumberExpr, WIDE_MAX};
 
 /// A message whose numbers may come from the event, ready to be filled in without parsing.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ fn clamped<const NAMES: u8>(number: &NumberExpr<NAMES>, inputs: &impl Slots, max
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use conductor_engine::{Answers, RuleId};
+    use conductor_event::{Answers, RuleId};
 
     fn envelope(message: MidiMessage) -> Envelope {
         Envelope {

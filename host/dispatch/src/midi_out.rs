@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{Event, MidiMessage, ModeIx};
+use conductor_event::{Event, MidiMessage, ModeIx};
+use conductor_observer::{Observation, Observer};
+use conductor_ports::MidiOut;
+use conductor_stdx::time_slice;
 
 use super::clock_out::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
@@ -18,9 +21,6 @@ use super::midi_message::MidiTemplate;
 use super::paced_port::{Pace, PacedPort};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
-use conductor_observer::{Observation, Observer};
-use conductor_ports::MidiOut;
-use conductor_stdx::time_slice;
 
 /// What the worker is asked to do.
 #[derive(Debug)]

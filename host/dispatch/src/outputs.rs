@@ -1,22 +1,22 @@
 //! The MIDI output workers, by the target that rules call them.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use conductor_engine::ModeIx;
+use conductor_event::ModeIx;
+use conductor_observer::Observer;
+use conductor_ports::MidiOut;
+use conductor_variables::{Variable, Watch};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::join_by;
 use super::lights::OutputLights;
 use super::midi_out::{self, MidiCommand, MidiQueue};
 use super::paced_port::Pace;
 use super::releases::Releases;
-use conductor_observer::Observer;
-use conductor_ports::MidiOut;
-use conductor_variables::{Variable, Watch};
 
 /// What the outputs have to know of the rules in use.
 #[derive(Debug, Clone, Default)]

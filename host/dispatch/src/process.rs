@@ -11,6 +11,14 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use conductor_config::{Launch, Shell};
+use conductor_event::DeviceId;
+use conductor_expression::{Expression, Mistake, Names, Slots};
+use conductor_number::Shown;
+use conductor_observer::{Observation, Observer};
+use conductor_stdx::hidden::hide_line;
+use conductor_stdx::template;
+use conductor_terminal::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
@@ -22,14 +30,6 @@ use tokio_util::task::TaskTracker;
 use super::queue::{Inbox, Job, Next, Queue};
 use super::variables::View;
 use super::{Envelope, Reason, WorkerCounters};
-use conductor_config::{Launch, Shell};
-use conductor_engine::DeviceId;
-use conductor_expression::{Expression, Mistake, Names, Slots};
-use conductor_number::Shown;
-use conductor_observer::{Observation, Observer};
-use conductor_stdx::hidden::hide_line;
-use conductor_stdx::template;
-use conductor_terminal::excerpt;
 
 /// Commands that run at once.
 pub const MAX_RUNNING: usize = 16;
@@ -357,7 +357,7 @@ fn filled(text: &str, view: &View, event: &impl Slots, device: &DeviceId) -> Str
 
 #[cfg(all(test, unix))]
 mod tests {
-    use conductor_engine::{Answers, MidiMessage, RuleId};
+    use conductor_event::{Answers, MidiMessage, RuleId};
     use crossbeam_channel::Receiver;
     use proptest::prelude::*;
 

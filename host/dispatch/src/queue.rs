@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use conductor_engine::ModeIx;
+use conductor_event::ModeIx;
+use conductor_stdx::doorbell::{self, Doorbell, Sender};
 use crossbeam_channel::{Receiver, TryRecvError, TrySendError};
 
 use super::ledger::Release;
 use super::{QUEUE_CAPACITY, Reason, WorkerCounters};
-use conductor_stdx::doorbell::{self, Doorbell, Sender};
 
 /// The way to a worker that does jobs `J` and obeys commands `O`. Clones share it.
 #[derive(Debug)]

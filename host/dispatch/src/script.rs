@@ -10,14 +10,15 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use conductor_event::{DeviceEvent, Event, Nanos};
+use conductor_observer::{Observation, Observer};
+use conductor_stdx::pace::CARRIES_FOR;
+use conductor_variables::{Key, Variable};
+
 use super::ledger::{Owner, Release};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::releases::Releases;
 use super::{Action, Envelope, Reason, WorkerCounters};
-use conductor_engine::{DeviceEvent, Event, Nanos};
-use conductor_observer::{Observation, Observer};
-use conductor_stdx::pace::CARRIES_FOR;
-use conductor_variables::{Key, Variable};
 
 /// Scripts that run at once.
 pub const MAX_RUNNING: usize = 256;
@@ -369,7 +370,7 @@ impl Runner {
 
 #[cfg(test)]
 mod tests {
-    use conductor_engine::{Answers, DeviceId, MidiMessage, ModeIx, RuleId};
+    use conductor_event::{Answers, DeviceId, MidiMessage, ModeIx, RuleId};
     use crossbeam_channel::Receiver;
 
     use super::*;

@@ -4,7 +4,7 @@
 //! Values are numbers from 0 to 1. Settings are compiled once; what has to be remembered between two
 //! values is kept by the caller, one of each kind for each source of values.
 
-use conductor_engine::Nanos;
+use conductor_event::Nanos;
 
 /// How strongly to smooth: the one-euro filter of Casiez, Roussel and Vogel (CHI 2012). The slower a value
 /// moves, the more it is smoothed; the faster, the less it lags.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use conductor_config::NumberExpr;
-use conductor_engine::{DeviceEvent, DeviceId, Event, Nanos, VariableChange};
+use conductor_event::{DeviceEvent, DeviceId, Event, Nanos, VariableChange};
 use conductor_expression::Slots;
 use conductor_musical_time::TapTempo;
 use conductor_variables::{Change, Changed, Key, Scope, Variable, Variables, WithVariables};

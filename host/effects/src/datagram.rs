@@ -1,6 +1,6 @@
 //! What a datagram says: OSC messages, a frame of Art-Net, or bytes.
 
-use conductor_engine::OscMessage;
+use conductor_event::OscMessage;
 use conductor_ports::artnet::{self, Universes};
 use conductor_ports::osc_packet;
 use conductor_timeline::Effect;

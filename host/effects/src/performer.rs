@@ -17,7 +17,8 @@ use conductor_dispatch::queue::Queue;
 use conductor_dispatch::script::{MAX_RUNNING, Runs, Script};
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{Action, Envelope, Reason, WorkerCounters};
-use conductor_engine::{DeviceEvent, DeviceId, Event, Firing, ModeIx, Nanos, RuleId};
+use conductor_engine::Firing;
+use conductor_event::{DeviceEvent, DeviceId, Event, ModeIx, Nanos, RuleId};
 use conductor_stdx::clock::{Clock, ManualClock};
 use conductor_timeline::Effect;
 use conductor_timeline::player::{Performer, Request, Sent};
@@ -313,9 +314,9 @@ mod tests {
     use conductor_dispatch::script::Step;
     use conductor_dispatch::variables::View;
     use conductor_engine::{
-        EnvironmentHandle, MidiMessage, NumberRange, RuleSetHandle, RuleSource, RuleSpec, Scope, Trigger, ValueRange,
-        compile,
+        EnvironmentHandle, NumberRange, RuleSetHandle, RuleSource, RuleSpec, Scope, Trigger, ValueRange, compile,
     };
+    use conductor_event::MidiMessage;
     use conductor_observer as observer;
     use conductor_observer::sink_message::SinkQueue;
     use conductor_timeline::Player;

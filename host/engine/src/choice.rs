@@ -4,12 +4,11 @@
 //! action, as [`Answers`], one bit each. What a press began, its release must end: so if a rule also matches
 //! the release, the release is decided as its press was, even if the conditions have changed since.
 
+use conductor_event::hash::key_of;
+use conductor_event::{Answers, DeviceId, Event, HidEvent, MidiMessage, RuleId};
+
 use crate::condition::{Condition, EvalContext};
-use crate::device::DeviceId;
-use crate::event::{Event, HidEvent};
-use crate::hash::key_of;
-use crate::midi::MidiMessage;
-use crate::rule::{Rule, RuleId};
+use crate::rule::Rule;
 use crate::trigger::{Edge, Trigger};
 
 /// What an action decides by.
@@ -25,35 +24,11 @@ pub struct Choices {
 
 impl Choices {
     /// As many as an action may have.
-    pub const MAX_CHOICES: usize = 32;
+    pub const MAX_CHOICES: usize = Answers::MAX;
 
     /// What the conditions say now. Takes no lock and allocates nothing.
     pub fn answers(&self, context: &EvalContext<'_>) -> Answers {
-        let held = self.conditions.iter().take(Self::MAX_CHOICES).enumerate().filter(|(_, asked)| asked.holds(context));
-        Answers(held.fold(0, |answers, (number, _)| answers | 1 << number))
-    }
-}
-
-/// What the conditions of [`Choices`] have said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Answers(u32);
-
-impl Answers {
-    /// Whether the condition of this number, from 0, held. One that was not asked did not.
-    pub fn holds(self, number: usize) -> bool {
-        number < Choices::MAX_CHOICES && self.0 & (1 << number) != 0
-    }
-
-    /// Which branch the condition of this number leads to, as people write it: `then` or `else`.
-    pub fn branch(self, number: usize) -> &'static str {
-        if self.holds(number) { "then" } else { "else" }
-    }
-}
-
-impl FromIterator<bool> for Answers {
-    fn from_iter<I: IntoIterator<Item = bool>>(answers: I) -> Self {
-        let held = answers.into_iter().take(Choices::MAX_CHOICES).enumerate().filter(|(_, held)| *held);
-        Self(held.fold(0, |answers, (number, _)| answers | 1 << number))
+        self.conditions.iter().map(|asked| asked.holds(context)).collect()
     }
 }
 
@@ -186,8 +161,8 @@ mod tests {
     use super::*;
     use crate::condition::Environment;
     use crate::input_state::InputState;
-    use crate::osc::{OscArg, OscMessage};
     use crate::trigger::{NumberRange, ValueRange};
+    use conductor_event::{OscArg, OscMessage};
 
     /// Asks a rule's only choice, whether the mode is "Live", for one event after the other.
     struct Asker {

@@ -5,19 +5,16 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use conductor_event::hash::StableState;
+use conductor_event::{ArtNetChange, ChordEvent, DeviceId, HidEvent, ModeIx, Nanos, RuleId};
+use conductor_message_pattern::SysExPatternError;
 use conductor_message_pattern::{OscAddressError, check_address};
 
-use crate::Nanos;
 use crate::choice::Choices;
 use crate::condition::Condition;
-use crate::device::DeviceId;
-use crate::event::{ArtNetChange, HidEvent};
-use crate::gesture::ChordEvent;
-use crate::hash::StableState;
-use crate::rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
-use crate::rule_set::{ModeIx, RuleSet};
+use crate::rule::{Place, Rule, RuleSource, RuleSpec, Scope};
+use crate::rule_set::RuleSet;
 use crate::trigger::{DmxRange, NumberRange, OscArgTest, Trigger, ValueRange};
-use conductor_message_pattern::SysExPatternError;
 
 /// One thing that is wrong with the rules.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,10 +9,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use conductor_event::{DeviceId, Nanos};
 use conductor_local_time::{Days, LocalTime, TimeRange};
 
-use crate::Nanos;
-use crate::device::DeviceId;
 use crate::handle::{Shared, SharedGuard};
 use crate::input_state::InputState;
 use crate::trigger::{NumberRange, ValueRange};

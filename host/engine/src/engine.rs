@@ -13,23 +13,21 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use conductor_event::hash::KeyState;
+use conductor_event::{
+    Answers, Cause, DeviceEvent, DeviceId, Event, Fired, MidiMessage, ModeIx, Nanos, Record, RuleId,
+};
 use conductor_musical_time::{Change, MusicalTime};
 
-use crate::Nanos;
-use crate::choice::{Answers, PressDecisions};
+use crate::choice::PressDecisions;
 use crate::condition::{EnvironmentHandle, EvalContext};
-use crate::device::{DeviceEvent, DeviceId};
-use crate::event::Event;
 use crate::gesture::{Attempts, Deferred, Goal, Here, Key, KeyChange, MAX_DEFERRED, MAX_RULE_SETS, Work};
 use crate::handle::{RuleSetGuard, RuleSetHandle};
-use crate::hash::KeyState;
 use crate::input_state::{InputState, parameter};
-use crate::midi::MidiMessage;
 use crate::mode::{ActiveMode, NextMode, UnknownMode};
 use crate::musical::{Follower, Grid, Musical};
-use crate::recorder::{Cause, Fired, Record};
-use crate::rule::{Rule, RuleId};
-use crate::rule_set::{ModeIx, RuleSet};
+use crate::rule::Rule;
+use crate::rule_set::RuleSet;
 
 /// Events that one event brings about, one through the other; further ones are left out.
 const MAX_CHAIN: usize = 16;

@@ -4,14 +4,13 @@
 
 use std::fmt;
 
-use crate::Nanos;
+use conductor_event::{DeviceId, Event, ModeIx, Nanos, RuleId};
+
 use crate::choice::Choices;
 use crate::condition::EvalContext;
-use crate::device::DeviceId;
 use crate::engine::Engine;
-use crate::event::Event;
-use crate::rule::{Rule, RuleId};
-use crate::rule_set::{Match, ModeIx};
+use crate::rule::Rule;
+use crate::rule_set::Match;
 use crate::trigger::{Edge, NumberRange, Push, Trigger, ValueRange};
 
 /// What a rule makes of an event.
@@ -239,11 +238,10 @@ mod tests {
     use super::*;
     use crate::compile::compile;
     use crate::condition::Condition;
-    use crate::device::DeviceEvent;
     use crate::engine::{Firing, Sink};
     use crate::handle::RuleSetHandle;
-    use crate::midi::MidiMessage;
     use crate::rule::{RuleSource, RuleSpec, Scope};
+    use conductor_event::{DeviceEvent, MidiMessage};
 
     struct Fired(Vec<RuleId>);
 

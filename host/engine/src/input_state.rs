@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::device::DeviceId;
-use crate::event::{Event, HidEvent};
-use crate::hash::KeyState;
-use crate::midi::MidiMessage;
+use conductor_event::hash::KeyState;
+use conductor_event::{DeviceId, Event, HidEvent, MidiMessage};
+
 use crate::trigger::{NumberRange, ValueRange};
 
 /// Which notes are down on each device, and where its controllers stand.

@@ -1,4 +1,4 @@
-//! Conductor's event engine: events, rule matching, gesture recognition with deadlines, and the flight recorder.
+//! Conductor's event engine: rule matching, and gesture recognition with deadlines.
 //!
 //! The crate is pure. It opens no port, reads no clock, starts no thread and knows no runtime: time
 //! comes in with the event as [`Nanos`], so tests and replays drive it exactly as the host does. What a
@@ -6,7 +6,7 @@
 //!
 //! | Read | for |
 //! |---|---|
-//! | [`device`], [`midi`], [`osc`], [`event`] | what comes in |
+//! | [`conductor_event`] | what comes in, and the record of what fired |
 //! | [`trigger`], [`condition`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
 //! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
@@ -14,7 +14,6 @@
 //! | [`musical`] | beats, transport, and actions that wait for the grid |
 //! | [`explain`] | why a rule did not fire |
 //! | [`input_state`] | which keys are down and where controllers stand, for conditions |
-//! | [`recorder`] | what is remembered |
 //!
 //! ```
 //! use conductor_engine::*;
@@ -45,46 +44,37 @@
 pub mod choice;
 pub mod compile;
 pub mod condition;
-pub mod device;
 pub mod engine;
-pub mod event;
 pub mod explain;
 pub mod gesture;
 pub mod handle;
-mod hash;
 pub mod input_state;
-pub mod midi;
 pub mod mode;
 pub mod musical;
-pub mod osc;
-pub mod recorder;
 pub mod rule;
 pub mod rule_set;
 pub mod trigger;
 
-pub use choice::{Answers, Choices};
+pub use choice::Choices;
 pub use compile::{CompileError, CompileErrorKind, check_standalone_condition, compile};
 pub use condition::{AppName, Asked, Condition, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext};
+pub use conductor_event::{
+    Answers, ArtNetChange, Cause, ChordEvent, DeviceEvent, DeviceId, Event, EventKind, Fired, FlightRecorder,
+    GestureEvent, HidEvent, MidiBytes, MidiMessage, ModeIx, Nanos, OscArg, OscMessage, Press, Record, RuleId,
+    VariableChange,
+};
 pub use conductor_local_time::{Day, Days, LocalTime, TimeRange};
 pub use conductor_message_pattern::{
     OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, SysExPattern, SysExPatternError, check_address,
 };
 pub use conductor_musical_time::{Change as ClockChange, MusicalTime};
-pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
-pub use event::{ArtNetChange, Event, EventKind, HidEvent, VariableChange};
 pub use explain::{Explanation, Verdict};
-pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
+pub use gesture::Encoding;
 pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::InputState;
-pub use midi::{MidiBytes, MidiMessage};
 pub use mode::{ActiveMode, UnknownMode};
 pub use musical::{ClockSource, Counted, Follower, MusicalEvent, Transport};
-pub use osc::{OscArg, OscMessage};
-pub use recorder::{Cause, Fired, FlightRecorder, Record};
-pub use rule::{Lasts, Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
-pub use rule_set::{Match, Matches, ModeIx, RuleSet};
+pub use rule::{Lasts, Place, Rule, RuleSource, RuleSpec, Scope, rule_name};
+pub use rule_set::{Match, Matches, RuleSet};
 pub use trigger::{DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, Trigger, ValueRange};
-
-/// Nanoseconds on the host's monotonic clock. Only differences mean anything; the origin is the host's.
-pub type Nanos = u64;

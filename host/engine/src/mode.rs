@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::device::DeviceId;
-use crate::event::Event;
+use conductor_event::{DeviceId, Event, ModeIx};
+
 use crate::gesture::{Key, KeyChange};
 use crate::rule::{Lasts, Rule};
-use crate::rule_set::{ModeIx, RuleSet};
+use crate::rule_set::RuleSet;
 
 /// Modes that are active for a while at the same time, each above the one before. Further ones are not begun.
 const MAX_LAYERS: usize = 16;

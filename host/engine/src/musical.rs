@@ -12,19 +12,12 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use conductor_event::{Answers, DeviceEvent, DeviceId, Event, MidiMessage, ModeIx, Nanos, Record, RuleId};
 use conductor_musical_time::{Change, Clock, Message, Settings};
 pub use conductor_musical_time::{Counted, Follower, MusicalEvent, Transport};
 
-use crate::Nanos;
-use crate::choice::Answers;
-use crate::device::{DeviceEvent, DeviceId};
 use crate::engine::{Firing, Sink};
-use crate::event::Event;
 use crate::gesture::KeyChange;
-use crate::midi::MidiMessage;
-use crate::recorder::Record;
-use crate::rule::RuleId;
-use crate::rule_set::ModeIx;
 
 /// The device that beats and changes of the transport come from.
 pub const DEVICE: &str = "clock";

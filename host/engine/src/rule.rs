@@ -3,10 +3,10 @@
 use std::num::NonZeroU16;
 use std::ops::Range;
 
+use conductor_event::{DeviceId, ModeIx, RuleId};
+
 use crate::choice::Choices;
 use crate::condition::Condition;
-use crate::device::DeviceId;
-use crate::rule_set::ModeIx;
 use crate::trigger::Trigger;
 
 /// Where something stands in the configuration file, as a range of bytes; or nowhere, for rules that
@@ -132,10 +132,6 @@ impl<A> Default for RuleSource<A> {
         Self { modes: Vec::new(), rules: Vec::new() }
     }
 }
-
-/// A rule's number in its set: its place in the order in which rules are asked, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct RuleId(pub u32);
 
 /// A rule in a compiled set.
 #[derive(Clone, Debug, PartialEq)]

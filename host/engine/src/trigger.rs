@@ -7,15 +7,12 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use conductor_event::{ArtNetChange, Event, HidEvent, MidiMessage, Nanos, OscArg, OscMessage};
 use conductor_message_pattern::OscPattern;
-
-use crate::Nanos;
-use crate::event::{ArtNetChange, Event, HidEvent};
-use crate::gesture::Encoding;
-use crate::midi::MidiMessage;
-use crate::musical::{Counted, Transport};
-use crate::osc::{OscArg, OscMessage};
 use conductor_message_pattern::SysExPattern;
+
+use crate::gesture::Encoding;
+use crate::musical::{Counted, Transport};
 
 /// Numbers from `first` to `last`, both included: notes, controllers and programs 0 to 127, what a gamepad
 /// has 128 to 144, keys 257 to 1023.

@@ -14,10 +14,8 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
-use conductor_engine::{
-    ClockChange, DeviceEvent, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos, Record,
-    RuleSetHandle, Sink,
-};
+use conductor_engine::{ClockChange, Engine, EnvironmentHandle, Firing, Follower, MusicalTime, RuleSetHandle, Sink};
+use conductor_event::{DeviceEvent, Event, ModeIx, Nanos, Record};
 use crossbeam_channel::{Receiver, TryRecvError};
 
 mod profile_mode;
@@ -338,9 +336,8 @@ impl Out {
 mod tests {
     use std::time::Duration;
 
-    use conductor_engine::{
-        Cause, DeviceId, MidiMessage, Nanos, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange,
-    };
+    use conductor_engine::{NumberRange, RuleSource, RuleSpec, Trigger, ValueRange};
+    use conductor_event::{Cause, DeviceId, MidiMessage, Nanos};
     use crossbeam_channel::Receiver;
 
     use super::*;

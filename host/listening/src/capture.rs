@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use conductor_engine::{DeviceId, Event, HidEvent, MidiMessage, Nanos};
+use conductor_event::{DeviceId, Event, HidEvent, MidiMessage, Nanos};
 
 /// Events of each control that are kept from its beginning.
 const FIRST: usize = 32;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceEvent, DeviceId, Event, Nanos};
+use conductor_event::{DeviceEvent, DeviceId, Event, Nanos};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 
@@ -217,7 +217,7 @@ impl Listening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conductor_engine::MidiMessage;
+    use conductor_event::MidiMessage;
     use std::sync::atomic::AtomicUsize;
 
     fn note(note: u8) -> Event {

@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use conductor_engine::MidiMessage;
+use conductor_event::MidiMessage;
 
 /// Turns bytes into messages. One for each port, since a message may come in pieces.
 ///
 /// Nothing is allocated but the bytes of SysEx messages.
 ///
 /// ```
-/// # use conductor_engine::MidiMessage;
+/// # use conductor_event::MidiMessage;
 /// # use conductor_midi_parser::MidiParser;
 /// let mut parser = MidiParser::new();
 /// let mut found = Vec::new();

@@ -5,9 +5,9 @@
 
 mod scale;
 
-pub use scale::Scale;
+use conductor_event::MidiMessage;
 
-use conductor_engine::MidiMessage;
+pub use scale::Scale;
 
 /// Changes a message on its way out. The default changes nothing.
 ///

@@ -3,16 +3,16 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
-use conductor_engine::{Nanos, RuleSet};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use conductor_control_names::ControlNames;
 use conductor_dispatch::{Action, describe_rule_id as rule};
+use conductor_engine::RuleSet;
+use conductor_event::Nanos;
 use conductor_host::host::Host;
 use conductor_observer::sink_message::SinkKind;
 use conductor_observer::{ChatChange, LockChange, ModelChange, Observation, PlanChange, PlanStep};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_engine::{DeviceId, Nanos, RuleId};
+use conductor_event::{DeviceId, Nanos, RuleId};
 
 /// Envelopes that a worker's queue holds. Beyond that an action fails with [`Reason::QueueFull`].
 ///

@@ -4,11 +4,11 @@
 //! All readers share one ring and have no queues of their own: a slow reader falls out of the ring and finds a gap in
 //! the numbers, and slows no other down. An observation is serialized lazily, once, on its first read.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-use conductor_engine::{Event, MidiMessage, OscArg};
+use conductor_event::{Event, MidiMessage, OscArg};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::Observation;

@@ -9,14 +9,14 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_engine::{Cause, FlightRecorder, Record};
+use conductor_event::{Cause, FlightRecorder, Record};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError};
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -74,7 +74,7 @@ pub enum Observation {
 
 /// Whether an event is for the owner alone: a key that is typed (see [`Event::is_typed`]), if no rule asks for it.
 ///
-/// [`Event::is_typed`]: conductor_engine::Event::is_typed
+/// [`Event::is_typed`]: conductor_event::Event::is_typed
 pub fn is_private(record: &Record) -> bool {
     record.event.is_typed() && record.fired.ids().is_empty()
 }
@@ -455,7 +455,7 @@ fn log_sink(message: &SinkMessage) {
 
 #[cfg(test)]
 mod tests {
-    use conductor_engine::{DeviceId, Fired, HidEvent, ModeIx, RuleId};
+    use conductor_event::{DeviceId, Fired, HidEvent, ModeIx, RuleId};
 
     use super::*;
     use crate::sink_message::SinkQueue;

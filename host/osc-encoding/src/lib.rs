@@ -1,6 +1,6 @@
 //! OSC messages of events as the bytes of packets, as OSC 1.0 writes them.
 
-use conductor_engine::{OscArg, OscMessage};
+use conductor_event::{OscArg, OscMessage};
 use rosc::{OscArray, OscColor, OscMidiMessage, OscPacket, OscTime, OscType};
 
 /// A message as OSC 1.0 writes it; `None` if it can't be written, which no message that came in is.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use conductor_engine::ArtNetChange;
+use conductor_event::ArtNetChange;
 
 use super::endpoint::{Endpoints, datagrams};
 use super::{BindingSpec, Connection, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_engine::{Event, MidiMessage};
+use conductor_event::{Event, MidiMessage};
 use crossbeam_channel::Sender;
 
 /// How often what waits is looked at.

@@ -229,7 +229,7 @@ fn cannot_listen(name: &str, error: &io::Error) -> PortError {
 mod tests {
     use std::time::Instant;
 
-    use conductor_engine::DeviceId;
+    use conductor_event::DeviceId;
 
     use super::super::coalescing::Pacer;
     use super::super::sink::{InputRouting, PortCounters};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use conductor_engine::{DeviceEvent, DeviceId, Event, Nanos};
-use crossbeam_channel::Receiver;
-
+use conductor_event::{DeviceEvent, DeviceId, Event, Nanos};
 use conductor_stdx::doorbell::{self, Doorbell, Sender};
+use crossbeam_channel::Receiver;
 
 /// Inputs that the queue holds; what happens beyond is its sender's to decide.
 pub const QUEUE_CAPACITY: usize = 8192;

@@ -2,17 +2,17 @@
 //!
 //! gilrs belongs to one thread, which waits for events and hands them to the pads' sinks.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_engine::HidEvent;
+use conductor_event::HidEvent;
 use conductor_stdx::time_slice;
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use gilrs::ev::filter::{Filter as _, axis_dpad_to_button};
 use gilrs::{Axis, Button, Event, EventType, Gilrs, GilrsBuilder};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, PortMetadata, Protocol, UsbDevice,

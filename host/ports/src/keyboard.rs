@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use conductor_engine::HidEvent;
 use conductor_evdev::{Class, Device, Devices, Input, OpenError, Reader};
+use conductor_event::HidEvent;
 use conductor_names::key::{ABOVE_CODE, WHEEL};
 use conductor_stdx::time_slice;
 
@@ -139,7 +139,7 @@ mod tests {
 
     fn made_of(input: Input) -> Vec<String> {
         let mut made = Vec::new();
-        events(input, |event| made.push(conductor_engine::Event::from(event).to_string()));
+        events(input, |event| made.push(conductor_event::Event::from(event).to_string()));
         made
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use conductor_engine::Nanos;
+use conductor_event::Nanos;
 
 /// How far ahead of its pace a device may be, so that a burst passes at once.
 const BURST: Nanos = 100_000_000;

@@ -3,7 +3,7 @@
 //! The crate `rosc` decodes single messages; nesting and sizes are checked before, in `osc_shape`, and values that no
 //! rule could match after.
 
-use conductor_engine::{OscArg, OscMessage};
+use conductor_event::{OscArg, OscMessage};
 
 use super::osc_shape;
 

@@ -1,14 +1,17 @@
 //! The supervisor's thread, which handles hot-plug: which ports are listed, which are open, and why others are not.
 
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use conductor_engine::DeviceId;
+use conductor_event::DeviceId;
 use conductor_listening::Listening;
+use conductor_stdx::clock::Clock;
+use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
+use conductor_stdx::doorbell;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use parking_lot::Mutex;
 
 use super::backend_thread::{BackendThread, NoAnswer};
 use super::binding::Channels;
@@ -21,9 +24,6 @@ use super::{
     status::{DiscoveredPort, PortState, PortsStatus},
 };
 use crate::engine_input::Input;
-use conductor_stdx::clock::Clock;
-use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
-use conductor_stdx::doorbell;
 
 /// How long a port that could not be opened is left alone.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use conductor_engine::DeviceId;
+use conductor_event::DeviceId;
 
 use super::binding::{BindingSpec, Channels};
 use super::matcher::Specificity;

@@ -1,11 +1,11 @@
 //! Simulated ports: for tests, demos and feature authors. Same trait as the real ones.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use conductor_engine::{ArtNetChange, HidEvent};
+use conductor_event::{ArtNetChange, HidEvent};
 use crossbeam_channel::{Receiver, Sender};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
 

@@ -8,9 +8,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, HidEvent, MidiMessage, Nanos};
+use conductor_event::{ArtNetChange, DeviceEvent, DeviceId, Event, HidEvent, MidiMessage, Nanos};
 use conductor_listening::Listening;
 use conductor_midi_parser::MidiParser;
+use conductor_stdx::clock::Clock;
+use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
+use conductor_stdx::doorbell;
 use conductor_stdx::time_slice;
 use crossbeam_channel::TrySendError;
 
@@ -19,9 +22,6 @@ use super::coalescing::{CoalescedValues, Pacer};
 use super::limit::Limit;
 use super::{SysExIdentity, osc_packet};
 use crate::engine_input::Input;
-use conductor_stdx::clock::Clock;
-use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
-use conductor_stdx::doorbell;
 
 /// Continuous values of one port that may wait, where MIDI's own slots do not serve.
 const MAX_WAITING: usize = 1024;

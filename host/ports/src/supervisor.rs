@@ -3,25 +3,24 @@
 //! One thread (in `port_thread`) lists the ports at every [`POLL_INTERVAL`] and owns the connections. A driver's success at
 //! sending does not count as a sign of life, because unplugging is silent on some systems.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_engine::DeviceId;
+use conductor_event::DeviceId;
 use conductor_listening::Listening;
+use conductor_stdx::clock::Clock;
+use conductor_stdx::doorbell;
 use crossbeam_channel::Sender;
+use parking_lot::{Mutex, MutexGuard};
 use regex::Regex;
 
 use super::port_thread::{Command, PortThread};
 use super::resolve::{Labels, resolve};
+pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideState, SideStatus};
 use super::{BindingSpec, MidiOut, PortBackend, PortInfo, Protocol};
 use crate::engine_input::Input;
-use conductor_stdx::clock::Clock;
-use conductor_stdx::doorbell;
-
-pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideState, SideStatus};
 
 /// How often ports are listed. A new port is open within this time and what opening takes.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(500);

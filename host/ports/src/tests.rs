@@ -5,7 +5,9 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, Event};
+use conductor_event::{DeviceId, Event};
+use conductor_stdx::clock::Clock;
+use conductor_stdx::doorbell::{self, Doorbell};
 use crossbeam_channel::Receiver;
 
 use super::binding::{Channels, Listen, OwnPorts, Place, Transport};
@@ -13,8 +15,6 @@ use super::simulated::SimulatedPorts;
 use super::supervisor::{DiscoveredPort, Health, PortEvents, PortPlan, PortState, RECONNECT_GRACE, Supervisor};
 use super::*;
 use crate::engine_input::Input;
-use conductor_stdx::clock::Clock;
-use conductor_stdx::doorbell::{self, Doorbell};
 
 /// Within this a port that is plugged has to be open.
 const HOT_PLUG: Duration = Duration::from_secs(2);
@@ -393,7 +393,7 @@ fn osc_packet(address: &str) -> Vec<u8> {
 
 fn address(events: &Receiver<Input>) -> String {
     match events.recv_timeout(TEST_TIMEOUT) {
-        Ok(Input::Event { event: conductor_engine::DeviceEvent { event: Event::Osc(message), .. }, .. }) => {
+        Ok(Input::Event { event: conductor_event::DeviceEvent { event: Event::Osc(message), .. }, .. }) => {
             message.address().to_string()
         }
         other => panic!("{other:?}"),

@@ -202,7 +202,7 @@ fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmt
 
 /// The record of an event, as it crosses into guests. `device` is its number, `position` that within the
 /// trigger's range.
-pub fn record(at: conductor_engine::Nanos, device: u32, event: &conductor_engine::Event, position: u16) -> Event {
+pub fn record(at: conductor_event::Nanos, device: u32, event: &conductor_event::Event, position: u16) -> Event {
     Event {
         at,
         device,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conductor_engine::Nanos;
+use conductor_event::Nanos;
+use conductor_package::capability::CapabilityKind;
+use conductor_package::descriptor::HookPoint;
 use wasmtime::Store;
 
 use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle, timer_events};
@@ -16,8 +18,6 @@ use crate::linked::Pre;
 use crate::outcome::{CallError, InstallError, explain};
 use crate::registrations::RegisteredAction;
 use crate::state::{FeatureFacts, InstanceState};
-use conductor_package::capability::CapabilityKind;
-use conductor_package::descriptor::HookPoint;
 
 /// An instance with its store: one at a time may call into it.
 pub struct ActionInstance {

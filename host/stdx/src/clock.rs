@@ -4,7 +4,6 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use conductor_engine::Nanos;
 use tokio::sync::Notify;
 
 use crate::doorbell::Doorbell;
@@ -56,9 +55,9 @@ impl Clock {
     }
 
     /// Nanoseconds since the start; lasts for 584 years.
-    pub fn now(&self) -> Nanos {
+    pub fn now(&self) -> u64 {
         match self.0 {
-            Source::System(start) => u64::try_from(start.elapsed().as_nanos()).unwrap_or(Nanos::MAX),
+            Source::System(start) => u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
             Source::Manual(hands) => hands.now.load(Ordering::Acquire),
         }
     }
@@ -75,7 +74,7 @@ impl Clock {
     }
 
     /// What [`wall`](Self::wall) was at a moment of [`now`](Self::now)'s, which has passed.
-    pub fn wall_at(&self, moment: Nanos) -> u64 {
+    pub fn wall_at(&self, moment: u64) -> u64 {
         match self.0 {
             Source::System(_) => self.wall().saturating_sub(self.now().saturating_sub(moment) / 1_000_000),
             Source::Manual(_) => MANUAL_START + moment / 1_000_000,
@@ -93,7 +92,7 @@ impl Clock {
     }
 
     /// When it will be `then`, for waiting; none by hand, where only the hand knows.
-    pub fn moment(&self, then: Nanos) -> Option<Instant> {
+    pub fn moment(&self, then: u64) -> Option<Instant> {
         match self.0 {
             Source::System(start) => start.checked_add(Duration::from_nanos(then)),
             Source::Manual(_) => None,
@@ -106,7 +105,7 @@ impl Clock {
             Source::System(_) => return tokio::time::sleep(pause).await,
             Source::Manual(hands) => hands,
         };
-        let until = self.now().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(Nanos::MAX));
+        let until = self.now().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
         loop {
             let mut moved = std::pin::pin!(hands.moved.notified());
             // Before looking: a move in between must not be missed.
@@ -122,7 +121,7 @@ impl Clock {
 impl ManualClock {
     /// Moves the clock on.
     pub fn advance(&self, by: Duration) {
-        self.0.now.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(Nanos::MAX), Ordering::AcqRel);
+        self.0.now.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX), Ordering::AcqRel);
         self.0.moved.notify_waiters();
         let bells = self.0.bells.lock();
         bells.iter().for_each(Doorbell::ring);

@@ -19,8 +19,8 @@
 
 use std::fmt;
 
-use conductor_engine::event::write_name;
-use conductor_engine::{ArtNetChange, Event, OscArg, OscMessage};
+use conductor_event::event::write_name;
+use conductor_event::{ArtNetChange, Event, OscArg, OscMessage};
 use conductor_midi_parser::MidiParser;
 
 use crate::named;

@@ -42,9 +42,8 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use conductor_engine::{
-    Day, DeviceEvent, DeviceId, Environment, EnvironmentHandle, Event, Firing, LocalTime, Nanos, RuleSetHandle,
-};
+use conductor_engine::{Day, Environment, EnvironmentHandle, Firing, LocalTime, RuleSetHandle};
+use conductor_event::{DeviceEvent, DeviceId, Event, Nanos};
 
 use crate::effect::Effect;
 use crate::player::{AtOnce, Happened, Performer, Player, Sent};

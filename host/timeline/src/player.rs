@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use conductor_engine::{
-    ClockChange, DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos,
-    Record, RuleId, RuleSetHandle, Sink, UnknownMode, rule_name,
+    ClockChange, Engine, EnvironmentHandle, Firing, Follower, MusicalTime, RuleSetHandle, Sink, UnknownMode, rule_name,
 };
+use conductor_event::{DeviceEvent, DeviceId, Event, ModeIx, Nanos, Record, RuleId};
 
 use crate::effect::Effect;
 

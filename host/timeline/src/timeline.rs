@@ -64,11 +64,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use conductor_engine::event::write_name;
-use conductor_engine::{
-    ArtNetChange, Event, HidEvent, MidiMessage, MusicalEvent, Nanos, OscArg, OscMessage, OscPattern, Transport,
-    VariableChange, check_address,
-};
+use conductor_engine::{MusicalEvent, OscPattern, Transport, check_address};
+use conductor_event::event::write_name;
+use conductor_event::{ArtNetChange, Event, HidEvent, MidiMessage, Nanos, OscArg, OscMessage, VariableChange};
 use conductor_names::{channel, controller, gamepad, key, note};
 use hex::FromHex as _;
 

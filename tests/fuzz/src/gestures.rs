@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use conductor_engine::{
-    Cause, DeviceEvent, DeviceId, Engine, Event, Firing, HidEvent, Nanos, Record, RuleId, RuleSetHandle, RuleSource,
-    Sink, compile,
-};
+use conductor_engine::{Engine, Firing, RuleSetHandle, RuleSource, Sink, compile};
+use conductor_event::{Cause, DeviceEvent, DeviceId, Event, HidEvent, Nanos, Record, RuleId};
 
 use crate::bytes::Bytes;
 use crate::rules_from::{DEVICES, MODES, MS, Sense, event, rules};

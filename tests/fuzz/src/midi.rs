@@ -1,6 +1,6 @@
 //! A MIDI stream: wherever it is cut, the same messages come out, and each is what MIDI 1.0 allows.
 
-use conductor_engine::{Event, MidiMessage};
+use conductor_event::{Event, MidiMessage};
 use conductor_midi_parser::MidiParser;
 
 /// So that messages that are too long come up.

@@ -1,6 +1,7 @@
 //! OSC packets, alone and in a SLIP stream; address patterns on what comes in.
 
-use conductor_engine::{Event, OscArg, OscMessage, OscPattern, check_address};
+use conductor_engine::{OscPattern, check_address};
+use conductor_event::{Event, OscArg, OscMessage};
 use conductor_ports::osc_packet;
 use conductor_ports::slip::SlipReader;
 

@@ -2,9 +2,9 @@
 //! would, and the same each time.
 
 use conductor_engine::{
-    Condition, DeviceId, Environment, EnvironmentHandle, EvalContext, Event, InputState, ModeIx, RuleSetHandle,
-    RuleSource, Scope, compile,
+    Condition, Environment, EnvironmentHandle, EvalContext, InputState, RuleSetHandle, RuleSource, Scope, compile,
 };
+use conductor_event::{DeviceId, Event, ModeIx};
 
 use crate::bytes::Bytes;
 use crate::rules_from::{DEVICES, MODES, Sense, event, rules};

@@ -1,10 +1,10 @@
 //! Rules and events, read from bytes: worlds small enough that they meet, and now and then nonsense.
 
 use conductor_engine::{
-    ArtNetChange, Condition, Day, Days, DeviceId, DmxRange, Edge, Encoding, Event, HidEvent, MidiMessage, Nanos,
-    NumberRange, OscArg, OscArgTest, OscMessage, OscPattern, Place, Push, Readings, Rotation, RuleSource, RuleSpec,
-    Scope, SysExPattern, TimeRange, Trigger, ValueRange,
+    Condition, Day, Days, DmxRange, Edge, Encoding, NumberRange, OscArgTest, OscPattern, Place, Push, Readings,
+    Rotation, RuleSource, RuleSpec, Scope, SysExPattern, TimeRange, Trigger, ValueRange,
 };
+use conductor_event::{ArtNetChange, DeviceId, Event, HidEvent, MidiMessage, Nanos, OscArg, OscMessage};
 
 use crate::bytes::Bytes;
 

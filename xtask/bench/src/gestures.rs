@@ -11,9 +11,9 @@ use anyhow::{Result, anyhow};
 use conductor_core::EventProcessor;
 use conductor_core::event_processor::MidiEvent;
 use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, Event, Firing, MidiMessage, Nanos, NumberRange, RuleSetHandle, RuleSource, RuleSpec,
-    Sink, Trigger, ValueRange, compile,
+    Engine, Firing, NumberRange, RuleSetHandle, RuleSource, RuleSpec, Sink, Trigger, ValueRange, compile,
 };
+use conductor_event::{DeviceEvent, DeviceId, Event, MidiMessage, Nanos};
 
 use crate::allocations;
 use crate::measure::{Work, nanos_per_call};

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use conductor_config as config;
 use conductor_dispatch::{Action, Envelope};
-use conductor_engine::{DeviceEvent, DeviceId, Engine, Event, Firing, MidiMessage, Nanos, RuleSetHandle, Sink};
+use conductor_engine::{Engine, Firing, RuleSetHandle, Sink};
+use conductor_event::{DeviceEvent, DeviceId, Event, MidiMessage, Nanos};
 use conductor_host::host::{self, Rehearsal};
 
 use crate::allocations;

@@ -6,7 +6,8 @@ mod rules;
 use std::hint::black_box;
 
 use anyhow::{Result, anyhow};
-use conductor_engine::{DeviceId, Event, MidiMessage, ModeIx, RuleSet};
+use conductor_engine::RuleSet;
+use conductor_event::{DeviceId, Event, MidiMessage, ModeIx};
 
 use crate::allocations;
 use crate::measure::{Work, nanos_per_call};

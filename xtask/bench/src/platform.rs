@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use conductor_audit::caller::Caller;
 use conductor_config as config;
-use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
+use conductor_event::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::host::Host;
 use conductor_install::signature;
 use conductor_observer as observer;

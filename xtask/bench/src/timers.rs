@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use conductor_engine::Cause;
+use conductor_event::Cause;
 use conductor_observer::Observation;
 
 use crate::measure::{median, quantile};

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use conductor_api::server::Server;
 use conductor_config as config;
-use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
+use conductor_event::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::host::Host;
 use conductor_ports::Direction;
 use conductor_ports::engine_input::Input;

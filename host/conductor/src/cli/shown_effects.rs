@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use conductor_config::{Config, nearest};
 use conductor_dispatch::{Action, describe_rule_id};
-use conductor_engine::{DeviceId, RuleSet, rule_name};
+use conductor_engine::{RuleSet, rule_name};
+use conductor_event::DeviceId;
 use conductor_stdx::hidden::hide_json;
 use conductor_terminal::errln;
 use conductor_timeline::Effect;

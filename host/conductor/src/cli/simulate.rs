@@ -5,18 +5,19 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_engine::{DeviceEvent, DeviceId, EnvironmentHandle, Event, Nanos, Record, RuleSet, RuleSetHandle};
+use conductor_dispatch::Action;
+use conductor_dispatch::describe_rule_id;
+use conductor_engine::{EnvironmentHandle, RuleSet, RuleSetHandle};
+use conductor_event::{DeviceEvent, DeviceId, Event, Nanos, Record};
+use conductor_host::host::{self, Rehearsal};
+use conductor_stdx::clock::Clock;
+use conductor_stdx::plain_file::MAX_TEXT;
+use conductor_terminal::{self as terminal, errln, outln};
 use conductor_timeline::player::{Happened, Player, Sent};
 use conductor_timeline::{Timeline, TimelineEntry};
 use serde_json::json;
 
 use super::{CommandResult, Failure, Paths, load, shown_effects, warn};
-use conductor_dispatch::Action;
-use conductor_dispatch::describe_rule_id;
-use conductor_host::host::{self, Rehearsal};
-use conductor_stdx::clock::Clock;
-use conductor_stdx::plain_file::MAX_TEXT;
-use conductor_terminal::{self as terminal, errln, outln};
 
 /// What to simulate.
 #[derive(Debug, clap::Args)]

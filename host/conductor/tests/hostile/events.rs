@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use conductor_dispatch::event_hook::EventHook;
-use conductor_engine::{Cause, DeviceId, Fired, MidiMessage, ModeIx, Record};
+use conductor_event::{Cause, DeviceId, Fired, MidiMessage, ModeIx, Record};
 use conductor_observer::sink_message::SinkQueue;
 use conductor_observer::{self as observer, Observation, Observed, Observer};
 use conductor_sandbox::bindings::Event;

@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, Event, Firing, HidEvent, MidiMessage, OscArg, OscMessage, RuleSetHandle, RuleSource,
-    RuleSpec, Sink, Trigger, compile,
-};
+use conductor_engine::{Engine, Firing, RuleSetHandle, RuleSource, RuleSpec, Sink, Trigger, compile};
+use conductor_event::{DeviceEvent, DeviceId, Event, HidEvent, MidiMessage, OscArg, OscMessage};
 use conductor_ports::artnet::Universes;
 use conductor_ports::coalescing::Pacer;
 use conductor_ports::engine_input::Input;

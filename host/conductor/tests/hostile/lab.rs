@@ -14,7 +14,7 @@ use conductor_chat::{Models, Question};
 use conductor_config as config;
 use conductor_config_text::edit::Change;
 use conductor_dispatch::Envelope;
-use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
+use conductor_event::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
 use conductor_host::control::plan::risk;
 use conductor_host::control::plan::store::{PLAN_TIMEOUT, PlanStore};
 use conductor_host::control::plan::{Base, PlanError, Proposal};

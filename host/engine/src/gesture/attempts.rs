@@ -1,12 +1,9 @@
 //! The state of gesture recognition on one device: attempts with their deadlines, and rules that wait for the end of
 //! some.
 
-use super::event::{GestureEvent, Press};
+use conductor_event::{ChordEvent, DeviceId, Event, GestureEvent, ModeIx, Nanos, Press};
+
 use super::work::KeyChange;
-use crate::Nanos;
-use crate::device::DeviceId;
-use crate::event::Event;
-use crate::rule_set::ModeIx;
 
 /// Rule sets that are kept for what is under way in them.
 pub(crate) const MAX_RULE_SETS: usize = 4;
@@ -110,7 +107,7 @@ pub(crate) struct Attempt {
 /// The presses that something is made of, by their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Presses {
-    serials: [u32; super::ChordEvent::MAX_KEYS],
+    serials: [u32; ChordEvent::MAX_KEYS],
     count: u8,
 }
 

@@ -49,11 +49,9 @@
 
 mod attempts;
 mod encoder;
-mod event;
 mod work;
 
 pub use encoder::Encoding;
-pub use event::{ChordEvent, GestureEvent, Press};
 
 pub(crate) use attempts::{Attempts, Goal, Key, MAX_RULE_SETS};
 pub(crate) use work::{Deferred, Here, KeyChange, MAX_DEFERRED, Work};

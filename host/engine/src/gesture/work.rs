@@ -1,19 +1,18 @@
 //! Work on what is under way on one device: how gestures begin, are found and fail.
 
+use conductor_event::{
+    Cause, ChordEvent, Event, Fired, GestureEvent, HidEvent, MidiMessage, ModeIx, Nanos, Record, RuleId,
+};
+
 use super::attempts::{Attempt, Attempts, Goal, Key, MAX_RULE_SETS, Presses, Waiting};
-use super::event::{ChordEvent, GestureEvent};
-use crate::Nanos;
 use crate::choice::PressDecisions;
 use crate::condition::EvalContext;
 use crate::engine::{Firing, Sink};
-use crate::event::{Event, HidEvent};
 use crate::handle::RuleSetGuard;
 use crate::input_state::{fourteen_bits, parameter};
-use crate::midi::MidiMessage;
 use crate::mode::NextMode;
-use crate::recorder::{Cause, Fired, Record};
-use crate::rule::{Rule, RuleId};
-use crate::rule_set::{ModeIx, RuleSet};
+use crate::rule::Rule;
+use crate::rule_set::RuleSet;
 use crate::trigger::{Push, Readings, Trigger};
 
 /// Rules that may have to wait for what comes of one press.

@@ -4,11 +4,11 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use conductor_event::hash::StableHasher;
+use conductor_event::{DeviceId, Event, ModeIx};
+
 use crate::condition::{Condition, EvalContext};
-use crate::device::DeviceId;
-use crate::event::Event;
 use crate::gesture::Encoding;
-use crate::hash::StableHasher;
 use crate::musical::ClockSource;
 use crate::rule::Rule;
 use crate::trigger::Trigger;
@@ -16,18 +16,6 @@ use crate::trigger::Trigger;
 mod index;
 
 use index::{ASK_CONDITION, ASK_TRIGGER, CONSUME, Entry, Index, Lanes, NO_NUMBER, Probe};
-
-/// A mode, by its place in [`RuleSet::modes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ModeIx(pub u16);
-
-impl ModeIx {
-    /// No mode: only global rules match.
-    pub const NONE: Self = Self(u16::MAX);
-
-    /// How many modes one set may have.
-    pub const MAX_MODES: usize = u16::MAX as usize;
-}
 
 /// One rule that an event met.
 pub struct Match<'a, A> {

@@ -1,28 +1,9 @@
 //! The host's builder: the parts of a host, and the order in which they start.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_engine::{DeviceId, EnvironmentHandle, RuleSetHandle};
-use crossbeam_channel::{Sender, TrySendError};
-
-use super::assembler::{Assembler, adopt_data};
-use super::changes;
-use super::generation::{Generation, InForce};
-use super::look::PreviewSlots;
-use super::planned::PlannedCache;
-use super::secret_audit::AuditedSecrets;
-use super::view::View;
-use super::{Host, State};
-use crate::control::gate::Gate;
-use crate::control::lock::ShowLock;
-use crate::control::plan::state_hash;
-use crate::control::plan::store::{self, PlanStore};
-use crate::control::trouble::TroubleLog;
-use crate::environment::{self, EnvironmentSources};
-use crate::event_loop;
 use conductor_active_window::{self as active_window, ActiveWindowWatch};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind};
@@ -33,6 +14,8 @@ use conductor_dispatch::desktop::{self, Connect};
 use conductor_dispatch::outputs::Outputs;
 use conductor_dispatch::script::{ChangeMode, ToEngine};
 use conductor_dispatch::workers::Workers;
+use conductor_engine::{EnvironmentHandle, RuleSetHandle};
+use conductor_event::DeviceId;
 use conductor_install::store::PackageStore;
 use conductor_observer::notification_log::NotificationLog;
 use conductor_observer::sink_message::SinkQueue;
@@ -52,6 +35,24 @@ use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
 use conductor_stdx::time_slice;
+use crossbeam_channel::{Sender, TrySendError};
+use parking_lot::Mutex;
+
+use super::assembler::{Assembler, adopt_data};
+use super::changes;
+use super::generation::{Generation, InForce};
+use super::look::PreviewSlots;
+use super::planned::PlannedCache;
+use super::secret_audit::AuditedSecrets;
+use super::view::View;
+use super::{Host, State};
+use crate::control::gate::Gate;
+use crate::control::lock::ShowLock;
+use crate::control::plan::state_hash;
+use crate::control::plan::store::{self, PlanStore};
+use crate::control::trouble::TroubleLog;
+use crate::environment::{self, EnvironmentSources};
+use crate::event_loop;
 
 /// What a host is made of. See [`Host::builder`].
 pub struct HostBuilder {

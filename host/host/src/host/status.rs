@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use conductor_engine::Nanos;
+use conductor_active_window::ActiveWindow;
+use conductor_audit::AuditStatus;
+use conductor_event::Nanos;
+use conductor_ports::supervisor::PortsStatus;
+use conductor_registry::FeatureReport;
+use conductor_rules::profile::{Profile, ProfileView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Host;
 use crate::control::lock::Lock;
 use crate::control::trouble::TroublesomeClient;
-use conductor_active_window::ActiveWindow;
-use conductor_audit::AuditStatus;
-use conductor_ports::supervisor::PortsStatus;
-use conductor_registry::FeatureReport;
-use conductor_rules::profile::{Profile, ProfileView};
 
 /// Everything there is to know about a running host.
 ///

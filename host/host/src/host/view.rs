@@ -5,20 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, MidiMessage, Nanos, RuleSetHandle, Sink,
-};
-use conductor_midi_parser::MidiParser;
-use conductor_timeline::Timeline;
-use serde_json::{Value, json};
-
-use super::generation::{Generation, InForce};
-use super::look::{CallerClass, Candidate, PreviewSlots};
-use super::planned::{Planned, PlannedCache};
-use super::{apply, contract_types};
-use crate::control::plan::risk::{self, Risk};
-use crate::control::plan::store::{PlanStore, one_line};
-use crate::control::plan::{Base, Plan, PlanError, Proposal, state_hash};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind};
 use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, Location, Severity, Source};
@@ -28,7 +14,10 @@ use conductor_dispatch::midi_out::MidiJob;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{Action, Envelope};
 use conductor_dispatch::{describe_rule, describe_rule_id};
+use conductor_engine::{Engine, EnvironmentHandle, Firing, RuleSetHandle, Sink};
+use conductor_event::{DeviceEvent, DeviceId, Event, MidiMessage, Nanos};
 use conductor_listening::Listening;
+use conductor_midi_parser::MidiParser;
 use conductor_observer::{Observation, Observed, Observer, PlanChange, PlanStep};
 use conductor_ports::SysExIdentity;
 use conductor_ports::engine_input::Input;
@@ -43,6 +32,16 @@ use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
 use conductor_terminal::{MAX_TEXT, excerpt};
+use conductor_timeline::Timeline;
+use serde_json::{Value, json};
+
+use super::generation::{Generation, InForce};
+use super::look::{CallerClass, Candidate, PreviewSlots};
+use super::planned::{Planned, PlannedCache};
+use super::{apply, contract_types};
+use crate::control::plan::risk::{self, Risk};
+use crate::control::plan::store::{PlanStore, one_line};
+use crate::control::plan::{Base, Plan, PlanError, Proposal, state_hash};
 
 /// Mistakes of a plan that are listed.
 const MAX_ERRORS: usize = 20;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use conductor_dispatch::Action;
 use conductor_effects::RecordedActions;
-use conductor_engine::{DeviceEvent, DeviceId, Event, Firing, ModeIx, Nanos, OscArg};
+use conductor_engine::Firing;
+use conductor_event::{DeviceEvent, DeviceId, Event, ModeIx, Nanos, OscArg};
 use conductor_timeline::Effect;
 use conductor_timeline::effect::Stroke;
 use conductor_timeline::player::{Performer, Request, Sent};

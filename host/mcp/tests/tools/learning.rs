@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use conductor_audit::caller::{Caller, Door, Scope};
-use conductor_engine::HidEvent;
+use conductor_event::HidEvent;
 use conductor_ports::{Direction, PortInfo, Protocol, UsbDevice};
 use serde_json::{Value, json};
 

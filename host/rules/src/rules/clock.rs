@@ -1,10 +1,10 @@
 //! The clock: its variables, and the clock that the engine goes by.
 
-use conductor_dispatch::clock_out::ClockOut;
-use conductor_engine::{ClockChange, ClockSource, DeviceId, Follower, MusicalTime};
-use conductor_number::Range;
-
 use conductor_config::{self as config, CLOCK_VARIABLES, Config};
+use conductor_dispatch::clock_out::ClockOut;
+use conductor_engine::{ClockChange, ClockSource, Follower, MusicalTime};
+use conductor_event::DeviceId;
+use conductor_number::Range;
 use conductor_variables::{Declaration, Key, Kind, Scope, Variables};
 
 /// The slowest and the fastest tempo that a configuration may say.

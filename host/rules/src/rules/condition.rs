@@ -1,10 +1,11 @@
 //! Compiles a mapping's condition for the engine.
 
-use conductor_engine::{AppName, Condition, Day, DeviceId, TimeRange};
+use conductor_config as config;
+use conductor_engine::{AppName, Condition, Day, TimeRange};
+use conductor_event::DeviceId;
 
 use super::trigger::{range, values};
 use super::variable::Asking;
-use conductor_config as config;
 
 /// What a person wrote as a condition, as the engine asks it.
 ///

@@ -1,7 +1,8 @@
 //! Which mode lies over which.
 
 use conductor_config::Config;
-use conductor_engine::{ModeIx, RuleSet};
+use conductor_engine::RuleSet;
+use conductor_event::ModeIx;
 
 /// The mode below each, [`ModeIx::NONE`] if there is none; and the modes, by their places, that lie over themselves or
 /// over too many, each with what is wrong.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use conductor_config::{self as config, NumberExpr, PathStep};
 use conductor_dispatch::lights::StateLight;
-use conductor_engine::{DeviceId, ModeIx};
+use conductor_event::{DeviceId, ModeIx};
 use conductor_expression::{Expression, Names};
 use conductor_variables::Key;
 

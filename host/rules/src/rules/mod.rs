@@ -23,17 +23,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use conductor_engine as engine;
-use conductor_engine::{Choices, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
-
-use self::condition::condition;
-use self::edges::{Releases, hears_releases_of_itself, holds, holds_on};
-pub use self::overlaps::overlaps;
-pub use self::shadowed::shadowed;
-use self::trigger::{some_number, trigger, waiting};
-use self::variable::{Asking, steps_mode};
-
-use crate::profile::{self, Profile};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded, PathStep, Source};
 use conductor_dispatch::clock_out::ClockOut;
 use conductor_dispatch::variables::View;
@@ -44,8 +33,19 @@ use conductor_dispatch::{
     midi_out::{Feedback, MidiQueue},
     outputs::OutputPlan,
 };
+use conductor_engine as engine;
+use conductor_engine::{Choices, Place, RuleSet, RuleSource, RuleSpec, Scope};
+use conductor_event::ModeIx;
 use conductor_registry::Registry;
 use conductor_variables::{Key, Variable};
+
+use self::condition::condition;
+use self::edges::{Releases, hears_releases_of_itself, holds, holds_on};
+pub use self::overlaps::overlaps;
+pub use self::shadowed::shadowed;
+use self::trigger::{some_number, trigger, waiting};
+use self::variable::{Asking, steps_mode};
+use crate::profile::{self, Profile};
 
 /// A rule set, and what has to be there for it.
 #[derive(Debug)]
@@ -356,7 +356,7 @@ fn rule_paths(config: &Config) -> Vec<Vec<PathStep<'static>>> {
 mod tests {
     use std::time::Duration;
 
-    use conductor_engine::{DeviceId, Event, MidiMessage};
+    use conductor_event::{DeviceId, Event, MidiMessage};
 
     use super::*;
     use conductor_observer as observer;

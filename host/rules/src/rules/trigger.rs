@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use conductor_config::{self as config, TriggerEvent};
 use conductor_engine as engine;
 use conductor_engine::{
-    Counted, DmxRange, Encoding, Nanos, NumberRange, OscArgTest, OscPattern, Push, Rotation, SysExPattern, Transport,
+    Counted, DmxRange, Encoding, NumberRange, OscArgTest, OscPattern, Push, Rotation, SysExPattern, Transport,
     ValueRange,
 };
+use conductor_event::Nanos;
 
 use super::edges::edge;
-use conductor_config::{self as config, TriggerEvent};
 
 /// The trigger, for a mapping with this action. `number` is the number of the variable of a name.
 ///

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use conductor_engine::{Asked, Condition, DeviceId};
-use conductor_expression::{Expression, Names};
-use conductor_number::Range;
-
 use conductor_config::{
     self as config, CLOCK_VARIABLES, Config, NumberExpr, VariableKind, VariableScope, VariableValue,
 };
 use conductor_dispatch::variables::{self, VariableAction, View};
+use conductor_engine::{Asked, Condition};
+use conductor_event::DeviceId;
+use conductor_expression::{Expression, Names};
+use conductor_number::Range;
 use conductor_variables::{Change, Declaration, Key, Kind, Scope, Step, Variable};
 
 /// The variables of a configuration.

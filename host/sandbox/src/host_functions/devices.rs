@@ -1,9 +1,9 @@
 //! Device numbers: stable for as long as the host runs, given out in the order of first use.
 
-use parking_lot::RwLock;
 use std::collections::HashMap;
 
-use conductor_engine::DeviceId;
+use conductor_event::DeviceId;
+use parking_lot::RwLock;
 
 use crate::bindings::imports::devices;
 use crate::state::InstanceState;

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use conductor_engine::{Event, OscArg, OscMessage, OscPattern};
+use conductor_event::{Event, OscArg, OscMessage};
+use conductor_message_pattern::OscPattern;
 use conductor_osc_encoding::packet;
 
 use crate::bindings::imports::event_details;

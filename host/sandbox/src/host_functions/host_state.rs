@@ -3,8 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use conductor_engine::{DeviceId, Event, Nanos};
+use conductor_event::{DeviceId, Event, Nanos};
 use conductor_listening::Listening;
+use conductor_package::capability;
+use conductor_package::capability::CapabilityKind;
+use conductor_terminal::excerpt_lines;
 use wasmtime::component::Resource;
 
 use super::install::Context;
@@ -13,9 +16,6 @@ use crate::bindings::imports::{hardware, host_state, planning};
 use crate::bindings::{self, Error, Lane};
 use crate::limits::MAX_TEXT;
 use crate::state::InstanceState;
-use conductor_package::capability;
-use conductor_package::capability::CapabilityKind;
-use conductor_terminal::excerpt_lines;
 
 /// The host, as features see it within their grants. Nothing that it returns holds private values of the configuration.
 pub trait HostView: Debug + Send + Sync {

@@ -3,14 +3,14 @@
 //! A call on the event path sets them. The worker that owns the instance waits for the next one and has it called.
 //! Room for all is made when the guest opens its scheduler, so that setting one does not allocate.
 
-use conductor_engine::Nanos;
+use conductor_event::Nanos;
+use conductor_package::capability::CapabilityKind;
 use wasmtime::component::Resource;
 
 use super::install::Context;
 use crate::bindings::imports::timers;
 use crate::bindings::{Error, Lane};
 use crate::state::InstanceState;
-use conductor_package::capability::CapabilityKind;
 
 /// Timers that one feature may have pending, of all its actions together: they are all in the instance that serves.
 pub const MAX_TIMERS: usize = 256;

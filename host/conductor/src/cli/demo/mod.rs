@@ -13,18 +13,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use conductor_engine::Record;
+use conductor_config as config;
+use conductor_dispatch::Action;
+use conductor_event::Record;
+use conductor_host::host::Host;
+use conductor_observer::Observation;
+use conductor_ports::supervisor::{PortState, PortsStatus};
+use conductor_terminal::{self as terminal, Lines, Style};
 use conductor_timeline::{Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
 
 use self::stage::Stage;
 use super::{CommandResult, Failure, Paths, make_home, signals};
-use conductor_config as config;
-use conductor_dispatch::Action;
-use conductor_host::host::Host;
-use conductor_observer::Observation;
-use conductor_ports::supervisor::{PortState, PortsStatus};
-use conductor_terminal::{self as terminal, Lines, Style};
 
 /// What to play on.
 #[derive(Debug, clap::Args)]

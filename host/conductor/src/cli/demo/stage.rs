@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::Instant;
 
-use conductor_engine::{Event, OscArg};
+use conductor_event::{Event, OscArg};
 use conductor_timeline::TimelineEntry;
 use crossbeam_channel::Receiver;
 

@@ -3,7 +3,6 @@
 //! Its ports are simulated, its datagrams are recorded instead of sent, its clock moves by hand, and its
 //! home is a folder that goes away with it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,20 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use conductor_engine::{Answers, Cause, DeviceEvent, DeviceId, RuleId};
-use conductor_timeline::{Timeline, TimelineEntry};
-use crossbeam_channel::Receiver;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
-
-use super::scripted_http::{FakeSecrets, ScriptedAnswer, ScriptedHttp};
-use super::shared_code;
 use conductor_audit::caller::Caller;
 use conductor_chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_config as config;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::{Action, Envelope};
+use conductor_event::{Answers, Cause, DeviceEvent, DeviceId, RuleId};
 use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
 use conductor_host::host::{Host, StartError};
 use conductor_observer::Observation;
@@ -42,6 +33,15 @@ use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use conductor_services::error::ServiceError;
 use conductor_services::http::HttpClient;
 use conductor_stdx::clock::{Clock, ManualClock};
+use conductor_timeline::{Timeline, TimelineEntry};
+use crossbeam_channel::Receiver;
+use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::scripted_http::{FakeSecrets, ScriptedAnswer, ScriptedHttp};
+use super::shared_code;
 
 /// How long a world waits for a feature to do what it was given to do.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);

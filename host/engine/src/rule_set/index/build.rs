@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use conductor_event::hash::StableState;
+use conductor_event::{DeviceId, HidEvent, ModeIx};
+
 use super::{
     ASK_CONDITION, ASK_TRIGGER, Bucket, CONSUME, DeviceRow, Entry, GAMEPAD, Index, Kind, LAST, MUSICAL_KEY, NO_NUMBER,
     NONE, Pair, Table, dmx_key, key_key, variable_key,
 };
-use crate::device::DeviceId;
-use crate::event::HidEvent;
-use crate::hash::StableState;
 use crate::input_state::parameter;
 use crate::rule::Rule;
-use crate::rule_set::ModeIx;
 use crate::trigger::{NumberRange, Trigger, ValueRange};
 
 /// Collects entries, each with the lanes it belongs to, and puts them there at the end.

@@ -24,12 +24,8 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-use super::ModeIx;
-use crate::device::DeviceId;
-use crate::event::{ArtNetChange, Event, HidEvent};
-use crate::hash::{KeyState, StableState, key_of_pair};
-use crate::midi::MidiMessage;
-use crate::osc::OscMessage;
+use conductor_event::hash::{KeyState, StableState, key_of_pair};
+use conductor_event::{ArtNetChange, DeviceId, Event, HidEvent, MidiMessage, ModeIx, OscMessage};
 
 mod build;
 

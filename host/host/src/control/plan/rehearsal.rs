@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use conductor_engine::{Cause, DeviceEvent, Engine, EnvironmentHandle, Firing, Record, Rule, RuleSetHandle, Sink};
+use conductor_engine::{Engine, EnvironmentHandle, Firing, Rule, RuleSetHandle, Sink};
+use conductor_event::{Cause, DeviceEvent, Record};
+use conductor_stdx::plural::plural;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use conductor_stdx::plural::plural;
 
 /// Differences that are listed; the others are counted.
 const MAX_DIFFERENCES: usize = 20;
@@ -138,10 +138,8 @@ impl<A, N: Fn(&Rule<A>) -> String> Sink<A> for FiringRecorder<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conductor_engine::{
-        DeviceId, Edge, Event, Fired, MidiMessage, ModeIx, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange,
-        compile,
-    };
+    use conductor_engine::{Edge, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange, compile};
+    use conductor_event::{DeviceId, Event, Fired, MidiMessage, ModeIx};
 
     type Rules = Arc<RuleSetHandle<&'static str>>;
 

@@ -71,7 +71,7 @@ pub struct Press {
 
 impl Press {
     /// The press of a note on a channel, 0 to 15, or of a button or key.
-    pub(crate) fn new(channel: Option<u8>, key: u16, velocity: u8) -> Self {
+    pub fn new(channel: Option<u8>, key: u16, velocity: u8) -> Self {
         Self { key, velocity, channel: channel.map_or(0, |channel| channel.saturating_add(1)) }
     }
 

@@ -5,10 +5,11 @@ mod display;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use conductor_musical_time::MusicalEvent;
+
 pub use self::display::write_name;
 use crate::gesture::GestureEvent;
 use crate::midi::MidiMessage;
-use crate::musical::MusicalEvent;
 use crate::osc::{OscArg, OscMessage};
 
 /// Something that happened at a port. Which port is said by the
@@ -495,7 +496,7 @@ fn osc_value(message: &OscMessage) -> f64 {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
     fn osc(args: Vec<OscArg>) -> Event {

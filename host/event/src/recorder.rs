@@ -3,62 +3,7 @@
 use crate::Nanos;
 use crate::device::DeviceId;
 use crate::event::Event;
-use crate::rule::RuleId;
-use crate::rule_set::ModeIx;
-
-/// The rules that fired for one event: how many, and the first eight of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Fired {
-    first: [RuleId; Self::MAX_IDS],
-    total: u32,
-}
-
-impl Fired {
-    /// How many ids are kept; more are only counted.
-    pub const MAX_IDS: usize = 8;
-
-    /// No rule yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a rule.
-    pub fn push(&mut self, rule: RuleId) {
-        if let Some(slot) = self.first.get_mut(self.total as usize) {
-            *slot = rule;
-        }
-        self.total = self.total.saturating_add(1);
-    }
-
-    /// The first of them, up to [`MAX_IDS`](Self::MAX_IDS), in the order in which they fired.
-    pub fn ids(&self) -> &[RuleId] {
-        &self.first[..self.first.len().min(self.total as usize)]
-    }
-
-    /// How many there were.
-    pub fn total(&self) -> u32 {
-        self.total
-    }
-
-    /// Whether the rule is among them; true for every rule if there were more than are kept.
-    pub(crate) fn may_have(&self, rule: RuleId) -> bool {
-        self.total as usize > Self::MAX_IDS || self.ids().contains(&rule)
-    }
-}
-
-impl Extend<RuleId> for Fired {
-    fn extend<I: IntoIterator<Item = RuleId>>(&mut self, rules: I) {
-        rules.into_iter().for_each(|rule| self.push(rule));
-    }
-}
-
-impl FromIterator<RuleId> for Fired {
-    fn from_iter<I: IntoIterator<Item = RuleId>>(rules: I) -> Self {
-        let mut fired = Self::new();
-        fired.extend(rules);
-        fired
-    }
-}
+use crate::fired::{Fired, ModeIx};
 
 /// Why rules were asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -186,13 +131,5 @@ mod tests {
         let mut recorder = FlightRecorder::new(0);
         recorder.push(record(1));
         assert_eq!((recorder.recorded(), recorder.is_empty()), (1, true));
-    }
-
-    #[test]
-    fn the_ninth_rule_is_counted_only() {
-        let fired: Fired = (0..10).map(RuleId).collect();
-        assert_eq!(fired.total(), 10);
-        assert_eq!(fired.ids(), (0..8).map(RuleId).collect::<Vec<_>>());
-        assert_eq!(Fired::new().ids(), []);
     }
 }

@@ -17,7 +17,7 @@ fn fold(state: u64, word: u64) -> u64 {
 }
 
 /// The 64-bit key of a byte string.
-pub(crate) fn key_of(bytes: &[u8]) -> u64 {
+pub fn key_of(bytes: &[u8]) -> u64 {
     let mut hasher = StableHasher::default();
     hasher.write(bytes);
     hasher.finish()
@@ -25,7 +25,7 @@ pub(crate) fn key_of(bytes: &[u8]) -> u64 {
 
 /// Hashes integers as little-endian 64-bit words, independent of the target's word size and byte order.
 #[derive(Clone, Default)]
-pub(crate) struct StableHasher(u64);
+pub struct StableHasher(u64);
 
 impl Hasher for StableHasher {
     fn finish(&self) -> u64 {
@@ -74,7 +74,7 @@ impl Hasher for StableHasher {
 
 /// Builds [`StableHasher`]s for maps keyed by text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StableState;
+pub struct StableState;
 
 impl BuildHasher for StableState {
     type Hasher = StableHasher;
@@ -86,7 +86,7 @@ impl BuildHasher for StableState {
 
 /// Passes a 64-bit key through: it was hashed when it was made.
 #[derive(Clone, Default)]
-pub(crate) struct KeyHasher(u64);
+pub struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
@@ -104,7 +104,7 @@ impl Hasher for KeyHasher {
 
 /// Builds [`KeyHasher`]s for maps whose keys carry their own hash.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KeyState;
+pub struct KeyState;
 
 impl BuildHasher for KeyState {
     type Hasher = KeyHasher;
@@ -115,6 +115,6 @@ impl BuildHasher for KeyState {
 }
 
 /// The key of a pair of indices, mixed well enough for [`KeyState`].
-pub(crate) fn key_of_pair(high: u32, low: u32) -> u64 {
+pub fn key_of_pair(high: u32, low: u32) -> u64 {
     fold(0, u64::from(high) << 32 | u64::from(low))
 }

@@ -119,7 +119,7 @@ impl MidiMessage {
     /// The message's bytes, without allocating: up to three held inline, a SysEx borrowed.
     ///
     /// ```
-    /// # use conductor_engine::MidiMessage;
+    /// # use conductor_event::MidiMessage;
     /// let bend = MidiMessage::PitchBend { channel: 2, value: 8192 };
     /// assert_eq!(*bend.to_bytes(), [0xE2, 0x00, 0x40]);
     /// ```
