@@ -230,7 +230,6 @@ impl Format for Messages {
 
     fn advice(status: u16) -> &'static str {
         match status {
-            401 => "is it the key for this API? `conductor secret set anthropic-key`",
             404 => "is there such a model, and is `url` right?",
             413 => "the conversation is too long for it",
             529 => "the API is overloaded; try again later",
@@ -512,7 +511,7 @@ mod tests {
             401,
             &[br#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#],
         );
-        assert!(refused[0].contains("Denied(\"the server says 401: invalid x-api-key (is it the key"), "{refused:?}");
+        assert!(refused[0].contains("Denied(\"the server says 401: invalid x-api-key (it wants a key"), "{refused:?}");
     }
 
     #[test]

@@ -12,8 +12,9 @@ use conductor_feature::details::Abilities;
 use conductor_feature::provider::{Outgoing, Request};
 use model_wire::Answer;
 use model_wire::fallback::{has_calls, without_tools};
-use model_wire::json::{arguments, number, parsed};
+use model_wire::json::{arguments, number};
 use model_wire::request::{Home, own_mark, plain_id};
+use model_wire::schema;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{REDACTED, THINKING};
@@ -137,7 +138,7 @@ fn body(
         body.insert("stop_sequences".into(), json!(stop));
     }
     if let Some(schema) = &how.schema {
-        let schema = parsed("the answer's schema", schema)?;
+        let schema = schema::schema("the answer's schema", schema)?;
         output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
     }
     if !output.is_empty() {
@@ -167,7 +168,7 @@ fn cached(mut block: Value) -> Value {
 
 fn tool(tool: &Tool) -> Result<Value, Error> {
     let Tool { name, description, input } = tool;
-    let schema = parsed(&format!("the schema of the tool {name}"), input)?;
+    let schema = schema::schema(&format!("the schema of the tool {name}"), input)?;
     Ok(json!({ "name": name, "description": description, "input_schema": schema }))
 }
 

@@ -142,8 +142,7 @@ impl Format for Content {
 
     fn advice(status: u16) -> &'static str {
         match status {
-            400 => "a wrong key is refused like this, too: `conductor secret set gemini-key`",
-            401 | 403 => "is it the key for this API? `conductor secret set gemini-key`",
+            400 => "a wrong key is refused like this, too",
             404 => "is there such a model, and is `url` right?",
             503 => "the model is overloaded; try again later",
             _ => "",

@@ -11,8 +11,9 @@ use conductor_feature::chat::{Effort, Image, Message, Part, Question, Speaker, T
 use conductor_feature::details::Abilities;
 use conductor_feature::provider::{Outgoing, Request};
 use model_wire::Answer;
-use model_wire::json::{arguments, number, parsed};
+use model_wire::json::{arguments, number};
 use model_wire::request::{Home, is_made_up, own_mark};
+use model_wire::schema;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{CALL, TEXT, THOUGHT};
@@ -88,7 +89,7 @@ fn body(question: &Question, model: &str, answer: &mut Answer) -> Result<Value, 
     }
     if let Some(schema) = &how.schema {
         config.insert("responseMimeType".into(), "application/json".into());
-        config.insert("responseJsonSchema".into(), parsed("the answer's schema", schema)?);
+        config.insert("responseJsonSchema".into(), schema::schema("the answer's schema", schema)?);
     }
     if let Some(effort) = how.effort {
         match thinking(model, effort) {
@@ -135,7 +136,7 @@ fn is_signed(model: &str) -> bool {
 
 fn tool(tool: &Tool) -> Result<Value, Error> {
     let Tool { name, description, input } = tool;
-    let parameters = parsed(&format!("the schema of the tool {name}"), input)?;
+    let parameters = schema::schema(&format!("the schema of the tool {name}"), input)?;
     Ok(json!({ "name": name, "description": description, "parametersJsonSchema": parameters }))
 }
 

@@ -45,6 +45,8 @@ pub struct Exchange<F> {
     stream: bool,
     format: F,
     answer: Answer,
+    /// The secret that it is asked with.
+    secret: Option<String>,
     body: Body,
 }
 
@@ -69,6 +71,7 @@ impl<F: Format> Default for Exchange<F> {
             stream: true,
             format: F::default(),
             answer: Answer::default(),
+            secret: None,
             body: Body::None,
         }
     }
@@ -104,7 +107,9 @@ impl<F: Format> Exchange<F> {
         }
         request.stream &= self.abilities.streams;
         self.stream = request.stream;
-        outgoing(&request, &self.abilities, &mut self.answer)
+        let outgoing = outgoing(&request, &self.abilities, &mut self.answer)?;
+        self.secret = outgoing.secret.as_ref().map(|secret| secret.id.clone());
+        Ok(outgoing)
     }
 
     /// Takes the head of the response.
@@ -173,7 +178,9 @@ impl<F: Format> Exchange<F> {
                 answer.cut_in_pieces();
                 format.whole(&String::from_utf8_lossy(body), answer);
             }
-            Body::Refused(status, headers, body) => answer.fail(refusal(*status, headers, body, F::advice(*status))),
+            Body::Refused(status, headers, body) => {
+                answer.fail(refusal(*status, headers, body, self.secret.as_deref(), F::advice(*status)));
+            }
             Body::Page(body) => {
                 let text = String::from_utf8_lossy(body);
                 let title = page_title(&text).unwrap_or_default();

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
-use conductor_feature::Error;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, Visitor};
 use serde_json::Value;
 
@@ -121,14 +120,6 @@ pub fn kind(json: &str) -> Option<Str<'_>> {
         kind: Str<'a>,
     }
     serde_json::from_str::<Typed<'_>>(json).ok().map(|it| it.kind)
-}
-
-/// The value of a JSON text that the asker wrote.
-///
-/// # Errors
-/// `Invalid` if it is not JSON: `what` says which text.
-pub fn parsed(what: &str, json: &str) -> Result<Value, Error> {
-    serde_json::from_str(json).map_err(|error| Error::Invalid(format!("{what} is not JSON: {error}")))
 }
 
 /// A number for a request: 0.7 as `f64` directly would be 0.699999988079071.

@@ -5,7 +5,7 @@
 //! stream, a whole answer, a refusal) and hands it to the format, [`answer`] collects what the format finds,
 //! [`refusal`] turns statuses into errors, [`fallback`] and [`calls_in_text`] make up for models without tools or
 //! schemas, [`pieces`] cuts a whole answer, [`json`] reads strings without copying them, [`json_list`] collects what an
-//! API wants back, and [`request`] has what requests share.
+//! API wants back, [`schema`] makes schemas such that every API takes them, and [`request`] has what requests share.
 //!
 //! Nothing here does I/O, and everything that is kept has a bound.
 
@@ -21,6 +21,7 @@ pub mod lines;
 pub mod pieces;
 pub mod refusal;
 pub mod request;
+pub mod schema;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod transcript;
 

@@ -9,9 +9,9 @@ pub const MAX_REFUSAL: usize = 64 * 1024;
 /// Characters of the server's words that are passed on.
 const MAX_WORDS: usize = 500;
 
-/// The error for a status other than 2xx. `headers` have names in lower case; `advice` is what the provider adds for this
-/// status, and may be empty.
-pub fn refusal(status: u16, headers: &[(String, String)], body: &[u8], advice: &str) -> Error {
+/// The error for a status other than 2xx. `headers` have names in lower case; `secret` is the one that the server was asked
+/// with; `advice` is what the provider adds for this status, and may be empty.
+pub fn refusal(status: u16, headers: &[(String, String)], body: &[u8], secret: Option<&str>, advice: &str) -> Error {
     let mut text = format!("the server says {status}");
     let words = words(body);
     if !words.is_empty() {
@@ -24,12 +24,14 @@ pub fn refusal(status: u16, headers: &[(String, String)], body: &[u8], advice: &
         let unit = if after.trim().bytes().all(|byte| byte.is_ascii_digit()) { " s" } else { "" };
         text.push_str(&format!(" (try again after {}{unit})", cut(after.trim(), 40)));
     }
-    let advice = match (status, advice) {
-        (_, advice) if !advice.is_empty() => advice,
-        (300..=399, _) => "it is elsewhere; write that address as `url`",
-        (402, _) => "the account has no credit left",
-        (413, _) => "the conversation is too long for it",
-        _ => "",
+    let advice = match (status, advice, secret) {
+        (401 | 403, _, Some(id)) => format!("is it the key for this API? `conductor secret set {id}`"),
+        (401, _, None) => "it wants a key: name one as the model's `secret`".to_owned(),
+        (_, advice, _) if !advice.is_empty() => advice.to_owned(),
+        (300..=399, ..) => "it is elsewhere; write that address as `url`".to_owned(),
+        (402, ..) => "the account has no credit left".to_owned(),
+        (413, ..) => "the conversation is too long for it".to_owned(),
+        _ => String::new(),
     };
     if !advice.is_empty() {
         text.push_str(&format!(" ({advice})"));
@@ -93,12 +95,15 @@ mod tests {
     use super::*;
 
     fn said(status: u16, body: &str) -> String {
-        format!("{:?}", refusal(status, &[], body.as_bytes(), ""))
+        format!("{:?}", refusal(status, &[], body.as_bytes(), None, ""))
     }
 
     #[test]
     fn a_refusal_has_the_servers_words_wherever_they_are() {
-        assert!(said(401, r#"{"error":{"message":"Bad key."}}"#).contains("Denied(\"the server says 401: Bad key.\")"));
+        assert!(
+            said(401, r#"{"error":{"message":"Bad key."}}"#)
+                .contains("Denied(\"the server says 401: Bad key. (it wants a key")
+        );
         assert!(said(429, r#"{"error":"slow down"}"#).contains("Exhausted(\"the server says 429: slow down\")"));
         assert!(
             said(400, r#"[{"error":{"code":400,"message":"No."}}]"#).contains("Invalid(\"the server says 400: No.\")")
@@ -118,10 +123,19 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_is_refused_is_named() {
+        let said = |status, secret| format!("{:?}", refusal(status, &[], b"", secret, "or not"));
+        assert!(said(401, Some("my-key")).contains("`conductor secret set my-key`"));
+        assert!(said(403, Some("my-key")).contains("`conductor secret set my-key`"));
+        assert!(said(401, None).contains("it wants a key: name one as the model's `secret`"));
+        assert!(said(403, None).contains("or not"), "it may be that no key is missing");
+    }
+
+    #[test]
     fn when_to_come_back_is_said() {
         let after = |value: &str| {
             let headers = [("retry-after".to_owned(), value.to_owned())];
-            format!("{:?}", refusal(429, &headers, b"", ""))
+            format!("{:?}", refusal(429, &headers, b"", None, ""))
         };
         assert!(after("120").contains("(try again after 120 s)"));
         assert!(after("Sun, 06 Nov 1994 08:49:37 GMT").contains("(try again after Sun, 06 Nov 1994 08:49:37 GMT)"));

@@ -7,8 +7,9 @@ use conductor_feature::chat::{Effort, Image, Message, Parameters, Part, Question
 use conductor_feature::details::Abilities;
 use conductor_feature::provider::{Outgoing, Request};
 use model_wire::Answer;
-use model_wire::json::{number, parsed};
+use model_wire::json::number;
 use model_wire::request::{Home, own_mark};
+use model_wire::schema;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{DETAILS, THINKING_BLOCKS};
@@ -92,7 +93,7 @@ fn body(model: &str, question: &Question, stream: bool, dialect: Dialect) -> Res
         body.insert("stop".into(), stop.clone().into());
     }
     if let Some(schema) = schema {
-        let schema = parsed("the answer's schema", schema)?;
+        let schema = schema::schema("the answer's schema", schema)?;
         let format = json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
         body.insert("response_format".into(), format);
     }
@@ -113,7 +114,7 @@ fn body(model: &str, question: &Question, stream: bool, dialect: Dialect) -> Res
 
 fn tool(tool: &Tool) -> Result<Value, Error> {
     let Tool { name, description, input } = tool;
-    let parameters = parsed(&format!("the schema of the tool {name}"), input)?;
+    let parameters = schema::schema(&format!("the schema of the tool {name}"), input)?;
     Ok(json!({
         "type": "function",
         "function": { "name": name, "description": description, "parameters": parameters },

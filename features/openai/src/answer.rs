@@ -219,7 +219,6 @@ impl Format for Responses {
 
     fn advice(status: u16) -> &'static str {
         match status {
-            401 => "is it the key for this API? `conductor secret set openai-key`",
             404 => {
                 "is there such a model, and is `url` right? A server that speaks Chat Completions only is for the provider \
                     openai-compatible"
@@ -511,7 +510,7 @@ mod tests {
             &[br#"{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","code":"invalid_api_key"}}"#],
         );
         assert!(
-            refused[0].contains("Denied(\"the server says 401: Incorrect API key provided. (is it the key"),
+            refused[0].contains("Denied(\"the server says 401: Incorrect API key provided. (it wants a key"),
             "{refused:?}"
         );
     }

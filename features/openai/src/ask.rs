@@ -9,8 +9,9 @@ use conductor_feature::chat::{Effort, Image, Message, Part, Question, Speaker, T
 use conductor_feature::details::Abilities;
 use conductor_feature::provider::{Outgoing, Request};
 use model_wire::Answer;
-use model_wire::json::{number, parsed};
+use model_wire::json::number;
 use model_wire::request::{Home, own_mark, plain_id};
+use model_wire::schema;
 use serde_json::{Map, Value, json};
 
 use crate::item::{PHASE, REASONING, sealed};
@@ -82,7 +83,7 @@ fn body(request: &Request, answer: &mut Answer) -> Result<Value, Error> {
         answer.note("the API takes no texts that end an answer, so they were left out");
     }
     if let Some(schema) = &how.schema {
-        let schema = parsed("the answer's schema", schema)?;
+        let schema = schema::schema("the answer's schema", schema)?;
         // `strict` takes a part of JSON Schema only, which not every schema keeps to.
         let format = json!({ "type": "json_schema", "name": "answer", "schema": schema, "strict": false });
         body.insert("text".into(), json!({ "format": format }));
@@ -108,7 +109,7 @@ fn word(model: &str, effort: Effort) -> &'static str {
 
 fn tool(tool: &Tool) -> Result<Value, Error> {
     let Tool { name, description, input } = tool;
-    let parameters = parsed(&format!("the schema of the tool {name}"), input)?;
+    let parameters = schema::schema(&format!("the schema of the tool {name}"), input)?;
     Ok(json!({
         "type": "function",
         "name": name,
