@@ -90,6 +90,11 @@ fn same_place(one: &Issue, other: &Issue) -> bool {
     one.file.is_some() && one.file == other.file && one.line.is_some() && one.line == other.line
 }
 
+/// To six decimals: the mean of models that are all sure by 0.9 is 0.9, and so at a threshold of 0.9.
+fn rounded(confidence: f64) -> f64 {
+    (confidence * 1e6).round() / 1e6
+}
+
 /// Decides.
 pub fn decide(evidence: &Evidence<'_>) -> Decision {
     let Evidence { panel, needed, reviews, weights, chairman, threshold, incomplete } = evidence;
@@ -99,7 +104,7 @@ pub fn decide(evidence: &Evidence<'_>) -> Decision {
         let all: f64 = weights.iter().sum();
         let agree = reviews.iter().zip(*weights).filter(|(one, _)| vote(&one.review) == verdict);
         let sure: f64 = agree.map(|(one, weight)| weight * one.review.confidence).sum();
-        if all > 0.0 { (sure / all).clamp(0.0, 1.0) } else { 0.0 }
+        if all > 0.0 { rounded((sure / all).clamp(0.0, 1.0)) } else { 0.0 }
     };
     let unclear = |reasons: Vec<String>| {
         let larger = confidence(Verdict::Pass).max(confidence(Verdict::Fail));
@@ -151,7 +156,7 @@ pub fn decide(evidence: &Evidence<'_>) -> Decision {
     }
     let sure = confidence(Verdict::Pass);
     if sure < *threshold {
-        against.push(format!("the confidence is {sure:.2}, and the threshold {threshold}"));
+        against.push(format!("the confidence is {sure}, and the threshold {threshold}"));
     }
     if against.is_empty() {
         return Decision { verdict: Verdict::Pass, confidence: sure, reasons: Vec::new() };
@@ -180,15 +185,25 @@ mod tests {
     }
 
     fn decided(panel: usize, reviews: &[Review], chairs: Option<Verdict>, threshold: f64) -> Decision {
+        weighted(panel, reviews, &vec![1.0; reviews.len()], chairs, threshold)
+    }
+
+    fn weighted(
+        panel: usize,
+        reviews: &[Review],
+        weights: &[f64],
+        chairs: Option<Verdict>,
+        threshold: f64,
+    ) -> Decision {
         let reviewed =
             |(number, review): (usize, &Review)| Reviewed { model: format!("m{number}"), review: review.clone() };
         let reviews: Vec<Reviewed> = reviews.iter().enumerate().map(reviewed).collect();
-        let (weights, chairman) = (vec![1.0; reviews.len()], chairs.map(chairman));
+        let chairman = chairs.map(chairman);
         let evidence = Evidence {
             panel,
             needed: quorum(panel),
             reviews: &reviews,
-            weights: &weights,
+            weights,
             chairman: chairman.as_ref(),
             threshold,
             incomplete: Vec::new(),
@@ -210,6 +225,17 @@ mod tests {
         assert!((fail.confidence - 0.6).abs() < 1e-9);
     }
 
+    #[test]
+    fn a_panel_that_is_as_sure_as_the_threshold_passes() {
+        for models in 2..=9 {
+            for weight in [0.5, 0.7, 1.0, 1.1, 1.5] {
+                let weights: Vec<f64> = (0..models).map(|number| if number % 2 == 0 { weight } else { 1.3 }).collect();
+                let decision = weighted(models, &vec![review(Pass, &[]); models], &weights, Some(Pass), 0.9);
+                assert_eq!((decision.verdict, decision.confidence), (Pass, 0.9), "{:?}", decision.reasons);
+            }
+        }
+    }
+
     /// CNC-2: without a quorum it is unclear, whatever is said.
     #[test]
     fn a_model_that_is_missing_counts_against_the_quorum() {
@@ -229,7 +255,7 @@ mod tests {
     fn no_pass_below_the_threshold_without_the_chairman_or_with_a_blocking_issue() {
         let three = |one: Review| [one, review(Pass, &[]), review(Pass, &[])];
         for (reviews, chairs, threshold, why) in [
-            (three(review(Pass, &[])), Some(Pass), 0.95, "the confidence is 0.90, and the threshold 0.95"),
+            (three(review(Pass, &[])), Some(Pass), 0.95, "the confidence is 0.9, and the threshold 0.95"),
             (three(review(Pass, &[])), Some(Unclear), 0.7, "the chairman says unclear"),
             (three(review(Pass, &[])), Some(Fail), 0.7, "the chairman says fail"),
             (three(review(Pass, &[])), None, 0.7, "there is no verdict of the chairman"),
