@@ -295,6 +295,16 @@ impl Grants {
         self
     }
 
+    /// The keys of what is granted here and no request asks for, such as `secret:lamp-key`; `udp` and `http` for network.
+    pub fn not_asked_for(&self, requests: &[CapabilityRequest]) -> Vec<String> {
+        let kept = self.clone().asked_for(requests);
+        let network = [("udp", self.udp != kept.udp), ("http", self.http != kept.http)];
+        let network = network.into_iter().filter(|(_, is_left)| *is_left).map(|(key, _)| key.to_owned());
+        let asked = kept.capabilities();
+        let others = self.capabilities().into_iter().filter(|granted| granted.kind() != CapabilityKind::Network);
+        network.chain(others.filter(|granted| !asked.contains(granted)).map(|granted| granted.key())).collect()
+    }
+
     /// Whether `capability` was granted in any part.
     pub fn answers(&self, capability: &Capability) -> bool {
         match capability {
@@ -357,6 +367,7 @@ mod tests {
         let given = Grants::bundled().asked_for(&asked);
         assert_eq!(given, Grants { store: BUNDLED_STORE, notify: true, ..Grants::default() });
         assert_eq!(Grants::bundled().asked_for(&[]), Grants::default());
+        assert_eq!(given.not_asked_for(&asked), [""; 0]);
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub use self::report::{FeatureReport, PackageReport, ToolReport};
 use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_observer::{Observed, Observer};
 use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};
+use conductor_package::capability::{CapabilityKind, CapabilityRequest};
 use conductor_package::descriptor::{Descriptor, HookPoint};
 use conductor_package::file::{Package, PackageError, PackageInfo};
 use conductor_package::{Contributions, FeatureId, Grants};
@@ -414,6 +415,22 @@ impl Registry {
             let declared = installed.descriptor().providers.iter().find(|provider| provider.name == name)?;
             Some(Provider { feature: installed.prepared.clone(), network: declared.network.clone() })
         })
+    }
+
+    /// What the feature of this name asks for; `None` if none is installed.
+    pub fn requests(&self, name: &str) -> Option<&[CapabilityRequest]> {
+        match self.entries.get(name)? {
+            Entry::Installed(installed) => Some(&installed.descriptor().capabilities),
+            Entry::Refused { .. } => None,
+        }
+    }
+
+    /// The id of the feature that has the provider of this name, and the secrets that it asks for; `None` if there is none.
+    pub fn provider_secrets(&self, provider: &str) -> Option<(&str, Vec<&str>)> {
+        let has = |descriptor: &&Descriptor| descriptor.providers.iter().any(|declared| declared.name == provider);
+        let descriptor = self.installed().map(|installed| installed.descriptor()).find(has)?;
+        let secrets = descriptor.capabilities.iter().filter(|request| request.kind() == CapabilityKind::Secret);
+        Some((descriptor.id.as_str(), secrets.filter_map(|request| request.capability.purpose()).collect()))
     }
 
     /// The names of all providers.

@@ -34,7 +34,7 @@ pub fn warnings(loaded: &Loaded, sources: Option<&[FeatureSource]>) -> Vec<Diagn
     found.warnings
 }
 
-/// Warnings about models whose provider no feature in `registry` is.
+/// Warnings about models whose provider no feature in `registry` is, or whose secret that feature has no use for.
 pub fn models(loaded: &Loaded, registry: &Registry) -> Vec<Diagnostic> {
     let providers = registry.provider_names();
     let unknown = loaded.config.models.iter().filter(|(_, model)| !providers.contains(&model.provider));
@@ -45,7 +45,20 @@ pub fn models(loaded: &Loaded, registry: &Registry) -> Vec<Diagnostic> {
             .with_nearest(config::nearest(&model.provider, providers.iter().map(String::as_str)))
             .with_help(format!("there are {}; a feature may bring another", providers.join(", ")))
     };
-    unknown.map(warning).collect()
+    let secret = |(name, model): (&String, &config::Model)| {
+        let (feature, asked) = registry.provider_secrets(&model.provider)?;
+        let id = model.secret.as_ref()?;
+        let place = loaded.source.place(&["models".into(), name.as_str().into(), "secret".into()]);
+        let message = format!("the model {name} can't be asked: {feature} does not ask for the secret {id:?}");
+        let warning = Diagnostic::warning(place, message)
+            .with_nearest(config::nearest(id, asked.iter().copied()))
+            .with_help(match asked.as_slice() {
+                [] => "it asks for no secret".to_owned(),
+                asked => format!("it asks for {}", asked.join(", ")),
+            });
+        (!asked.contains(&id.as_str())).then_some(warning)
+    };
+    unknown.map(warning).chain(loaded.config.models.iter().filter_map(secret)).collect()
 }
 
 struct Found<'c> {

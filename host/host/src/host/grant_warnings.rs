@@ -1,13 +1,17 @@
 //! Warnings about grants of a configuration that give nothing, and about names that stand for something else than
 //! they seem to.
 
-use super::assembler::configured_grants;
+use std::ops::Range;
+
 use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, PathStep};
 use conductor_package::admission::{ConfiguredGrants, Mismatch};
+use conductor_package::capability::CapabilityRequest;
 use conductor_registry::{Identity, Registry};
 
+use super::assembler::configured_grants;
+
 /// Adds a warning for each `[features.NAME]` whose grants are not those of the package that has the name in
-/// `registry`, or that puts another package in the place of one that comes with the host.
+/// `registry`, or have more than it asks for, or that puts another package in the place of one that comes with the host.
 pub(super) fn push(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnostics) {
     for (name, feature) in &loaded.config.features {
         let path: [PathStep<'_>; 2] = ["features".into(), name.as_str().into()];
@@ -22,7 +26,10 @@ pub(super) fn push(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnost
         let Some(configured) = configured_grants(name, feature).filter(|_| feature.enabled) else { continue };
         let warning = match registry.identity(name) {
             Some(package) => match configured.meant_for(&package.id, &package.digest) {
-                Ok(()) => continue,
+                Ok(()) => match not_asked_for(name, feature, registry, place("grants")) {
+                    Some(warning) => warning,
+                    None => continue,
+                },
                 Err(why) => mismatch(name, &configured, &package, &why, place),
             },
             None if registry.has(name) && feature.path.is_some() => Diagnostic::warning(
@@ -49,12 +56,30 @@ pub(super) fn push(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnost
     }
 }
 
+/// The feature has the grants, and there are some that it has no use for.
+fn not_asked_for(
+    name: &str,
+    feature: &config::Feature,
+    registry: &Registry,
+    place: Range<usize>,
+) -> Option<Diagnostic> {
+    let requests = registry.requests(name)?;
+    let left = feature.grants.not_asked_for(requests);
+    let asked: Vec<String> = requests.iter().map(CapabilityRequest::key).collect();
+    let help = match asked.as_slice() {
+        [] => "it asks for nothing".to_owned(),
+        asked => format!("it asks for {}", asked.join(", ")),
+    };
+    let message = format!("the grants {} have no effect: {name} does not ask for them", left.join(", "));
+    (!left.is_empty()).then(|| Diagnostic::warning(place, message).with_help(help))
+}
+
 fn mismatch(
     name: &str,
     configured: &ConfiguredGrants,
     package: &Identity,
     why: &Mismatch,
-    place: impl Fn(&str) -> std::ops::Range<usize>,
+    place: impl Fn(&str) -> Range<usize>,
 ) -> Diagnostic {
     let (meant, found) = (&configured.id, &package.id);
     let short = |digest: &str| format!("sha256:{}...", digest.get(..12).unwrap_or(digest));
