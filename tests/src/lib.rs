@@ -20,6 +20,7 @@
 //! | [`registry`] | an OCI registry of others |
 //! | [`folder`] | a folder for as long as it is needed |
 //! | [`model_server`] | a server in the place of an API of models, as bad as it is told to be |
+//! | [`aimock`] | models of others: aimock in the place of those APIs, and LiteLLM's proxy in front of it |
 //! | [`wire`] | how those APIs write their answers |
 //! | [`scripted`] | a scripted model behind each of them, and what a question hands back |
 //! | [`exchanges`] | answers of those APIs, recorded and made up |
@@ -31,6 +32,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
+#[cfg(unix)]
+pub mod aimock;
 #[cfg(unix)]
 pub mod bus;
 #[cfg(target_os = "linux")]

@@ -4,14 +4,14 @@
 //! The peer is installed into `target/llm-council`; the comparison is `tests/llm-council/compare.py`.
 
 use std::{
-    env, fs,
+    env,
     path::PathBuf,
     process::{Command, ExitCode},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::{features, host, process, repo::Repo};
+use crate::{features, host, process, python, repo::Repo};
 
 /// The version that is compared with, and what its module needs beside what it names itself.
 const PACKAGES: [&str; 2] = ["llm-council-core==0.53.0", "fastapi==0.165.0"];
@@ -25,19 +25,7 @@ pub struct Args {}
 /// # Errors
 /// Where there is no Python, or PyPI can't be reached.
 pub fn ensure(repo: &Repo) -> Result<PathBuf> {
-    let folder = repo.target().join("llm-council");
-    let (python, installed) = (folder.join("bin/python"), folder.join("installed"));
-    let wanted = PACKAGES.join("\n");
-    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
-        return Ok(python);
-    }
-    process::find("python3").context("python3 is not installed")?;
-    process::read(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES);
-    process::read(&mut install).context("llm-council-core can't be had from PyPI")?;
-    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))?;
-    Ok(python)
+    Ok(python::environment(&repo.target().join("llm-council"), &PACKAGES)?.join("python"))
 }
 
 /// The chore.

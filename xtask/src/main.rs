@@ -18,8 +18,10 @@ mod kills;
 mod layers;
 mod llm_council;
 mod mcp_peers;
+mod model_mocks;
 mod model_sdks;
 mod mutants;
+mod python;
 mod registry;
 mod repo;
 mod schemathesis;
@@ -95,6 +97,7 @@ enum Chore {
     /// Check and build the pages of the web shell, with Node; the next build of the host embeds them.
     Web(web::Args),
     /// Compare what the SDKs of models' vendors make of answers with what the host makes of them.
+    ModelMocks(model_mocks::Args),
     ModelSdks(model_sdks::Args),
     /// Compare the council with another implementation of the same decision record.
     LlmCouncil(llm_council::Args),
@@ -133,6 +136,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Mutants(args) => mutants::run(&repo, args),
         Chore::Siege(args) => siege::run(&repo, args),
         Chore::Kills(args) => kills::run(&repo, args),
+        Chore::ModelMocks(args) => model_mocks::run(&repo, args),
         Chore::ModelSdks(args) => model_sdks::run(&repo, args),
         Chore::LlmCouncil(args) => llm_council::run(&repo, args),
         Chore::Web(args) => web::run(&repo, args),

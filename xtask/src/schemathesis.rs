@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{host, process, repo::Repo};
+use crate::{host, process, python, repo::Repo};
 
 /// The version that is proven; another may find more.
 const PACKAGE: &str = "schemathesis==4.32.5";
@@ -41,15 +41,7 @@ pub struct Args {
 /// # Errors
 /// Where there is no Python, or PyPI can't be reached.
 pub fn program(repo: &Repo) -> Result<PathBuf> {
-    let folder = repo.target().join("schemathesis");
-    let (python, program) = (folder.join("bin/python"), folder.join("bin/schemathesis"));
-    if !program.is_file() {
-        process::find("python3").context("python3 is not installed")?;
-        process::read(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE];
-        process::read(Command::new(python).args(install)).context("schemathesis can't be had from PyPI")?;
-    }
-    Ok(program)
+    Ok(python::environment(&repo.target().join("schemathesis"), &[PACKAGE])?.join("schemathesis"))
 }
 
 /// The chore.

@@ -6,9 +6,9 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::{process, repo::Repo};
+use crate::{process, python, repo::Repo};
 
 /// The version that is proven; another may find more.
 const PACKAGE: &str = "skills-ref==0.1.1";
@@ -22,15 +22,7 @@ pub struct Args {}
 /// # Errors
 /// Where there is no Python, or PyPI can't be reached.
 pub fn program(repo: &Repo) -> Result<PathBuf> {
-    let folder = repo.target().join("skills-ref");
-    let (python, program) = (folder.join("bin/python"), folder.join("bin/agentskills"));
-    if !program.is_file() {
-        process::find("python3").context("python3 is not installed")?;
-        process::read(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE];
-        process::read(Command::new(python).args(install)).context("skills-ref can't be had from PyPI")?;
-    }
-    Ok(program)
+    Ok(python::environment(&repo.target().join("skills-ref"), &[PACKAGE])?.join("agentskills"))
 }
 
 /// The chore.

@@ -24,7 +24,7 @@ use anyhow::Result;
 use crate::{
     dependencies, guest_rust,
     host::{self, Midi, Profile},
-    jack, layers, llm_council, mcp_peers, model_sdks, process, registry,
+    jack, layers, llm_council, mcp_peers, model_mocks, model_sdks, process, registry,
     repo::Repo,
     schemathesis, setup, skills_ref, vm, web,
 };
@@ -89,6 +89,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
                 run.api(&built);
                 run.agents(&built);
                 run.sdks(&built);
+                run.mocks(&built);
                 run.council(&built);
                 run.browser(&built);
                 run.jack(&built);
@@ -161,7 +162,7 @@ impl Run<'_> {
         board.logged("test programs", |log| {
             programs = Some(Programs::build(with(repo.workspace_cargo("test"), ["--no-fail-fast"]), log)?);
             let mut others = mcp_peers::programs(repo);
-            others.arg(format!("--bin={}", model_sdks::PROGRAM));
+            others.args([model_mocks::PROGRAM, model_sdks::PROGRAM].map(|program| format!("--bin={program}")));
             if let Some(log) = log {
                 others.stderr(log.try_clone()?);
             }
@@ -409,6 +410,24 @@ impl Run<'_> {
         }
         match model_sdks::ensure(self.repo) {
             Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("model-sdks")))),
+            Err(error) => self.board.skip(NAME, &format!("{error:#}")),
+        }
+    }
+
+    /// Models of others, where they can be had. The proxy is left out: it takes longer to come than to be talked with.
+    fn mocks(&self, built: &Built) {
+        const NAME: &str = "models of others";
+        if !self.board.reached(NAME, self.reach.end_to_end()) {
+            return;
+        }
+        if !built.product || built.programs.is_none() {
+            return self.board.blocked(NAME, NOTHING);
+        }
+        match model_mocks::ensure(self.repo) {
+            Ok(_) => {
+                let talk = with(self.repo.xtask("model-mocks"), ["--no-proxy"]);
+                self.board.step(NAME, self.with_built(built, talk));
+            }
             Err(error) => self.board.skip(NAME, &format!("{error:#}")),
         }
     }
