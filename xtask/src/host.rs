@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{process, repo::Repo, setup};
+use crate::{features, process, repo::Repo, setup};
 
 /// Build the host and print the program's path.
 #[derive(clap::Args)]
@@ -74,6 +74,19 @@ pub const FEATURES: &str = "CONDUCTOR_FEATURES";
 /// The host that [`PROGRAM`] names, or else one that is built now.
 pub fn ready(repo: &Repo) -> Result<PathBuf> {
     env::var_os(PROGRAM).map_or_else(|| build(repo, Midi::System, Profile::Dev), |program| Ok(program.into()))
+}
+
+/// A program of the tests crate, with the host and the components that it tests. All of it is there if [`PROGRAM`] names a host,
+/// or else is built now.
+pub fn tester(repo: &Repo, name: &str) -> Result<Command> {
+    if env::var_os(PROGRAM).is_none() {
+        features::build(repo)?;
+        process::run(repo.workspace_cargo("build").arg(format!("--bin={name}")))?;
+    }
+    let components = env::var_os(FEATURES).map_or_else(|| repo.components(), PathBuf::from);
+    let mut tester = Command::new(repo.target().join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX)));
+    tester.env(PROGRAM, ready(repo)?).env(FEATURES, components);
+    Ok(tester)
 }
 
 /// Builds the host and returns the program's path.

@@ -4,14 +4,14 @@
 //! has to come of it, is the program `model-mocks` of the tests crate.
 
 use std::{
-    env, fs,
+    fs,
     path::PathBuf,
     process::{Command, ExitCode},
 };
 
 use anyhow::{Context, Result};
 
-use crate::{features, host, process, python, repo::Repo};
+use crate::{host, process, python, repo::Repo};
 
 const AIMOCK: &str = "@copilotkit/aimock@1.43.0";
 const LITELLM: &str = "litellm[proxy]==1.106.2";
@@ -53,14 +53,6 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let script = ensure(repo)?;
     let litellm = || python::environment(&repo.target().join("model-mocks/py"), &[LITELLM]);
     let proxy = if args.no_proxy { None } else { Some(litellm()?.join("litellm")) };
-    if env::var_os(host::PROGRAM).is_none() {
-        features::build(repo)?;
-        process::run(repo.workspace_cargo("build").arg(format!("--bin={PROGRAM}")))?;
-    }
-    let conductor = host::ready(repo)?;
-    let components = env::var_os(host::FEATURES).map_or_else(|| repo.components(), PathBuf::from);
-    let program = repo.target().join("debug").join(format!("{PROGRAM}{}", env::consts::EXE_SUFFIX));
-    let mut talk = Command::new(program);
-    talk.arg(script).args(proxy).env(host::PROGRAM, conductor).env(host::FEATURES, components);
-    process::become_command(&mut talk)
+    let mut talk = host::tester(repo, PROGRAM)?;
+    process::become_command(talk.arg(script).args(proxy))
 }

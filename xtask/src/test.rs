@@ -88,9 +88,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
                 run.skills();
                 run.api(&built);
                 run.agents(&built);
-                run.sdks(&built);
-                run.mocks(&built);
-                run.council(&built);
+                run.models_of_others(&built);
                 run.browser(&built);
                 run.jack(&built);
                 run.vm(&built, args.no_vm);
@@ -366,19 +364,8 @@ impl Run<'_> {
         }
     }
 
-    /// The API against its own document.
     fn api(&self, built: &Built) {
-        const NAME: &str = "API against its document";
-        if !self.board.reached(NAME, self.reach.end_to_end()) {
-            return;
-        }
-        match schemathesis::program(self.repo) {
-            Ok(_) if built.product => {
-                self.board.step(NAME, self.with_built(built, self.repo.xtask("schemathesis")));
-            }
-            Ok(_) => self.board.blocked(NAME, NOTHING),
-            Err(reason) => self.board.skip(NAME, &format!("{reason:#}")),
-        }
+        self.beside(built, "API against its document", schemathesis::program, self.repo.xtask("schemathesis"));
     }
 
     /// Agents of others, where they can be had.
@@ -399,51 +386,26 @@ impl Run<'_> {
         }
     }
 
-    /// The SDKs of models' vendors, where they can be had.
-    fn sdks(&self, built: &Built) {
-        const NAME: &str = "SDKs of models' vendors";
-        if !self.board.reached(NAME, self.reach.end_to_end()) {
+    /// The host beside programs of others, where `ensure` can have them.
+    fn beside<T>(&self, built: &Built, name: &'static str, ensure: impl Fn(&Repo) -> Result<T>, chore: Command) {
+        if !self.board.reached(name, self.reach.end_to_end()) {
             return;
         }
         if !built.product || built.programs.is_none() {
-            return self.board.blocked(NAME, NOTHING);
+            return self.board.blocked(name, NOTHING);
         }
-        match model_sdks::ensure(self.repo) {
-            Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("model-sdks")))),
-            Err(error) => self.board.skip(NAME, &format!("{error:#}")),
-        }
-    }
-
-    /// Models of others, where they can be had. The proxy is left out: it takes longer to come than to be talked with.
-    fn mocks(&self, built: &Built) {
-        const NAME: &str = "models of others";
-        if !self.board.reached(NAME, self.reach.end_to_end()) {
-            return;
-        }
-        if !built.product || built.programs.is_none() {
-            return self.board.blocked(NAME, NOTHING);
-        }
-        match model_mocks::ensure(self.repo) {
-            Ok(_) => {
-                let talk = with(self.repo.xtask("model-mocks"), ["--no-proxy"]);
-                self.board.step(NAME, self.with_built(built, talk));
-            }
-            Err(error) => self.board.skip(NAME, &format!("{error:#}")),
+        match ensure(self.repo) {
+            Ok(_) => drop(self.board.step(name, self.with_built(built, chore))),
+            Err(error) => self.board.skip(name, &format!("{error:#}")),
         }
     }
 
-    fn council(&self, built: &Built) {
-        const NAME: &str = "council beside its peer";
-        if !self.board.reached(NAME, self.reach.end_to_end()) {
-            return;
-        }
-        if !built.product {
-            return self.board.blocked(NAME, NOTHING);
-        }
-        match llm_council::ensure(self.repo) {
-            Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("llm-council")))),
-            Err(error) => self.board.skip(NAME, &format!("{error:#}")),
-        }
+    fn models_of_others(&self, built: &Built) {
+        let chore = |name| self.repo.xtask(name);
+        self.beside(built, "SDKs of models' vendors", model_sdks::ensure, chore("model-sdks"));
+        // LiteLLM's proxy takes longer to come than to be talked with.
+        self.beside(built, "models of others", model_mocks::ensure, with(chore("model-mocks"), ["--no-proxy"]));
+        self.beside(built, "council beside its peer", llm_council::ensure, chore("llm-council"));
     }
 
     /// The web shell's pages, where they can be built. They are for whatever the host's API is.
