@@ -37,18 +37,21 @@ impl DeviceId {
     }
 
     /// The name.
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
     /// A 64-bit hash of the name: the same in every run and on every platform, but not proof of
     /// equality.
+    #[inline]
     pub fn key(&self) -> u64 {
         self.key
     }
 }
 
 impl PartialEq for DeviceId {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key && (Arc::ptr_eq(&self.name, &other.name) || self.name == other.name)
     }
@@ -57,6 +60,7 @@ impl PartialEq for DeviceId {
 impl Eq for DeviceId {}
 
 impl Hash for DeviceId {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.key);
     }

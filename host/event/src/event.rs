@@ -78,6 +78,7 @@ impl HidEvent {
     pub const TRIGGERS: RangeInclusive<u16> = 132..=133;
 
     /// The number of the button, key, axis or trigger.
+    #[inline]
     pub fn number(self) -> u16 {
         match self {
             Self::Button { button: number, .. }
@@ -87,6 +88,7 @@ impl HidEvent {
     }
 
     /// Where it is now: 1 or 0 for a button that is down or up, -1 to 1 for a stick, 0 to 1 for a trigger.
+    #[inline]
     pub fn value(self) -> f32 {
         match self {
             Self::Button { pressed, .. } => f32::from(u8::from(pressed)),
@@ -245,6 +247,7 @@ impl EventKind {
     ];
 
     /// Whether it is a gesture, which the engine finds and no port sends.
+    #[inline]
     pub fn is_gesture(self) -> bool {
         self >= Self::LongPress
     }
@@ -292,6 +295,7 @@ impl EventKind {
 
 impl Event {
     /// What kind of event it is.
+    #[inline]
     pub fn kind(&self) -> EventKind {
         match self {
             Self::Midi(message) => match message {
@@ -336,6 +340,7 @@ impl Event {
     }
 
     /// The MIDI channel, 0 to 15; `None` if it is a system message or not MIDI.
+    #[inline]
     pub fn channel(&self) -> Option<u8> {
         match self {
             Self::Midi(message) => message.channel(),
@@ -347,6 +352,7 @@ impl Event {
     /// Which key, knob or program: note, controller or program number, 0 to 127; a gamepad's button, axis
     /// or trigger, 128 to 144; a key, 257 to 1023; a DMX channel, 1 to 512; a variable's; the beat in its bar, from 1; of a gesture see
     /// [`GestureEvent::number`]. 0 for everything else.
+    #[inline]
     pub fn number(&self) -> u16 {
         match *self {
             Self::Midi(
@@ -369,6 +375,7 @@ impl Event {
     /// position 0 to 16 383, program, song and time code byte 0 to 127. For OSC the first argument that
     /// is a number or a boolean. A button or a key 0 or 1, stick -1 to 1, trigger 0 to 1; a DMX channel
     /// 0 to 255; of a beat the bar, from 1; of a gesture see [`GestureEvent::value`]. 0 for everything that has none.
+    #[inline]
     pub fn value(&self) -> f64 {
         match self {
             Self::Midi(message) => midi_value(message).0.into(),
@@ -385,6 +392,7 @@ impl Event {
     /// way from one end to the other, so that 0.5 is the middle; of a beat how far in its bar it begins.
     ///
     /// An OSC number is taken to be meant that way already and is clamped to 0 to 1; NaN is 0.
+    #[inline]
     pub fn unit(&self) -> f32 {
         match self {
             Self::Midi(message) => {
@@ -406,6 +414,7 @@ impl Event {
 
     /// Whether something that moves is to be taken for pressed: in the upper half of its way; a stick, when it is
     /// pushed half of its way or farther, to whichever side. At rest nothing is.
+    #[inline]
     pub fn is_pressed(&self) -> bool {
         match self {
             Self::Hid(HidEvent::Stick { value, .. }) => value.abs() >= 0.5,
@@ -417,6 +426,7 @@ impl Event {
     /// them, on the keypad as well. Function, media and macro keys are not, nor the buttons of a mouse.
     ///
     /// No one but its rules may know of such a key: neither features nor agents.
+    #[inline]
     pub fn is_typed(&self) -> bool {
         let Self::Hid(HidEvent::Button { button: 256.., .. }) = self else { return false };
         // By Linux's codes: Escape to Caps Lock, the keypad, and the keys that other than US keyboards have.
@@ -428,6 +438,7 @@ impl Event {
     /// and triggers, DMX channels.
     ///
     /// Under pressure only these may be merged; all others count each.
+    #[inline]
     pub fn is_continuous(&self) -> bool {
         match self {
             Self::Midi(message) => matches!(

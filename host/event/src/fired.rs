@@ -34,6 +34,7 @@ impl Fired {
     }
 
     /// Adds a rule.
+    #[inline]
     pub fn push(&mut self, rule: RuleId) {
         if let Some(slot) = self.first.get_mut(self.total as usize) {
             *slot = rule;
@@ -42,16 +43,19 @@ impl Fired {
     }
 
     /// The first of them, up to [`MAX_IDS`](Self::MAX_IDS), in the order in which they fired.
+    #[inline]
     pub fn ids(&self) -> &[RuleId] {
         &self.first[..self.first.len().min(self.total as usize)]
     }
 
     /// How many there were.
+    #[inline]
     pub fn total(&self) -> u32 {
         self.total
     }
 
     /// Whether the rule is among them; true for every rule if there were more than are kept.
+    #[inline]
     pub fn may_have(&self, rule: RuleId) -> bool {
         self.total as usize > Self::MAX_IDS || self.ids().contains(&rule)
     }
@@ -80,6 +84,7 @@ impl Answers {
     pub const MAX: usize = u32::BITS as usize;
 
     /// Whether the condition of this number, from 0, held. One that was not asked did not.
+    #[inline]
     pub fn holds(self, number: usize) -> bool {
         number < Self::MAX && self.0 & (1 << number) != 0
     }

@@ -11,12 +11,14 @@ use std::hash::{BuildHasher, Hasher};
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// One round: multiply to 128 bits and fold the halves, so that every input bit reaches every output bit.
+#[inline]
 fn fold(state: u64, word: u64) -> u64 {
     let product = u128::from(state ^ word ^ MIX.rotate_left(23)) * u128::from(MIX);
     (product as u64) ^ ((product >> 64) as u64)
 }
 
 /// The 64-bit key of a byte string.
+#[inline]
 pub fn key_of(bytes: &[u8]) -> u64 {
     let mut hasher = StableHasher::default();
     hasher.write(bytes);
@@ -28,10 +30,12 @@ pub fn key_of(bytes: &[u8]) -> u64 {
 pub struct StableHasher(u64);
 
 impl Hasher for StableHasher {
+    #[inline]
     fn finish(&self) -> u64 {
         fold(self.0, MIX)
     }
 
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
@@ -43,30 +47,37 @@ impl Hasher for StableHasher {
         self.0 = fold(self.0, u64::from_le_bytes(tail) ^ ((bytes.len() as u64) << 56));
     }
 
+    #[inline]
     fn write_u8(&mut self, value: u8) {
         self.write_u64(value.into());
     }
 
+    #[inline]
     fn write_u16(&mut self, value: u16) {
         self.write_u64(value.into());
     }
 
+    #[inline]
     fn write_u32(&mut self, value: u32) {
         self.write_u64(value.into());
     }
 
+    #[inline]
     fn write_u64(&mut self, value: u64) {
         self.0 = fold(self.0, value);
     }
 
+    #[inline]
     fn write_usize(&mut self, value: usize) {
         self.write_u64(value as u64);
     }
 
+    #[inline]
     fn write_isize(&mut self, value: isize) {
         self.write_u64(value as u64);
     }
 
+    #[inline]
     fn write_i32(&mut self, value: i32) {
         self.write_u64(value as u64);
     }
@@ -79,6 +90,7 @@ pub struct StableState;
 impl BuildHasher for StableState {
     type Hasher = StableHasher;
 
+    #[inline]
     fn build_hasher(&self) -> StableHasher {
         StableHasher::default()
     }
@@ -89,14 +101,17 @@ impl BuildHasher for StableState {
 pub struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }
 
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         self.0 = key_of(bytes);
     }
 
+    #[inline]
     fn write_u64(&mut self, key: u64) {
         self.0 = key;
     }
@@ -109,12 +124,14 @@ pub struct KeyState;
 impl BuildHasher for KeyState {
     type Hasher = KeyHasher;
 
+    #[inline]
     fn build_hasher(&self) -> KeyHasher {
         KeyHasher::default()
     }
 }
 
 /// The key of a pair of indices, mixed well enough for [`KeyState`].
+#[inline]
 pub fn key_of_pair(high: u32, low: u32) -> u64 {
     fold(0, u64::from(high) << 32 | u64::from(low))
 }

@@ -10,6 +10,9 @@
 //! | [`fired`] | which rules fired, in which mode, and how their conditions were |
 //! | [`recorder`] | what is remembered of it |
 //! | [`hash`] | the hash that keys devices |
+//!
+//! What the engine asks of each event is marked to be inlined: of another crate, little else is inlined in builds without
+//! link-time optimisation.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

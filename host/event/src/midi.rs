@@ -98,6 +98,7 @@ pub enum MidiMessage {
 
 impl MidiMessage {
     /// The channel of a channel message, 0 to 15; `None` if it is a system message.
+    #[inline]
     pub fn channel(&self) -> Option<u8> {
         match *self {
             Self::NoteOff { channel, .. }

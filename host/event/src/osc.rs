@@ -40,11 +40,13 @@ impl OscMessage {
     }
 
     /// The address as it was sent.
+    #[inline]
     pub fn address(&self) -> &Arc<str> {
         &self.address
     }
 
     /// The arguments, in the order sent.
+    #[inline]
     pub fn args(&self) -> &[OscArg] {
         &self.args
     }
