@@ -1,5 +1,5 @@
-//! That the tests which pages name are there: a threat in SECURITY.md or tests/hostile/README.md whose test was renamed or
-//! taken away is a threat without one, and docs/layers.md compares what is tested.
+//! That what pages name is there. A threat in SECURITY.md or tests/hostile/README.md whose test was renamed or
+//! taken away is a threat without one, docs/layers.md compares what is tested, and a link leads somewhere.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
@@ -156,4 +156,47 @@ fn the_page_about_layers_has_every_case() {
     let (cases, rows): (Vec<_>, Vec<_>) = (cases.collect(), rows.collect());
     assert_eq!(cases, rows);
     assert!(cases.len() >= 60, "only {}", cases.len());
+}
+
+/// Links of pages to files, and the places that CONTRIBUTING.md's glossary names.
+#[test]
+fn every_file_that_a_page_leads_to_is_there() {
+    let repo = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut pages =
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(|page| repo.join(page)).to_vec();
+    let mut folders = vec![repo.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.extension() {
+                Some(end) if end == "md" => pages.push(path),
+                _ if path.is_dir() => folders.push(path),
+                _ => {}
+            }
+        }
+    }
+    let (mut links, mut missing) = (0, Vec::new());
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap();
+        // What readers write is no link.
+        let plain = text.split("```").step_by(2).flat_map(|part| part.split('`').step_by(2));
+        for part in plain {
+            for link in part.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next()) {
+                if !link.is_empty() && !link.contains(':') {
+                    links += 1;
+                    let is_there = page.parent().unwrap().join(link).exists();
+                    missing.extend((!is_there).then(|| format!("{}: {link}", page.display())));
+                }
+            }
+        }
+    }
+    let text = fs::read_to_string(repo.join("CONTRIBUTING.md")).unwrap();
+    for (line, cell) in column(&text, "where") {
+        for place in quoted(cell).filter(|word| word.contains('/')) {
+            links += 1;
+            let is_there = repo.join(place).exists();
+            missing.extend((!is_there).then(|| format!("CONTRIBUTING.md:{line}: {place}")));
+        }
+    }
+    assert!(links > 150, "{links} links are not what the pages have");
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
