@@ -20,13 +20,12 @@ const UV: &str = "uv==0.9.9";
 /// Where there is no Python, or PyPI can't be reached.
 pub fn environment(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     let (programs, installed) = (folder.join("bin"), folder.join("installed"));
-    let wanted = packages.join("\n");
-    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
+    let (python, wanted) = (programs.join("python"), packages.join("\n"));
+    if python.is_file() && fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
         return Ok(programs);
     }
     process::find("python3").context("python3 is not installed")?;
     process::read(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))?;
-    let python = programs.join("python");
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", UV];
     process::read(Command::new(&python).args(pip)).context("uv can't be had from PyPI")?;
     let mut install = Command::new(programs.join("uv"));
