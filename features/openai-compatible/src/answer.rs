@@ -372,7 +372,10 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
     fn a_refusal_says_what_the_server_says() {
         let said = |status, body: &str| lines_of(status, &[body.as_bytes()]).join("");
         let wrong_key = said(401, r#"{"error":{"message":"Incorrect API key provided.","type":"x"}}"#);
-        assert!(wrong_key.contains("Denied(\"the server says 401: Incorrect API key provided. (it wants a key"), "{wrong_key}");
+        assert!(
+            wrong_key.contains("Denied(\"the server says 401: Incorrect API key provided. (it wants a key"),
+            "{wrong_key}"
+        );
         assert!(said(404, "page not found").contains("is `url` right?"));
         assert!(said(429, r#"{"error":"slow down"}"#).contains("Exhausted(\"the server says 429: slow down\")"));
         assert!(said(503, "").contains("Unavailable"));
