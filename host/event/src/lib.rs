@@ -1,7 +1,7 @@
 //! Events: what comes in from ports, what the engine makes of it, and the record of what fired.
 //!
-//! The words that everything on the event path has in common, without the engine that decides: who only carries, shows or
-//! writes events needs no more than this crate. It opens no port, reads no clock and starts no thread.
+//! The types that everything on the event path shares, without the engine that decides: code that only carries, shows or
+//! writes events depends on this crate alone. It opens no port, reads no clock and starts no thread.
 //!
 //! | Read | for |
 //! |---|---|
