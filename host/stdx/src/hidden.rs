@@ -175,7 +175,7 @@ fn announced(text: &str) -> Option<String> {
             }
         } else if word.is_empty() {
             out.push_str(space);
-        } else if is_value && !word.starts_with(['$', '-', '|', ';', '&']) && word != HIDDEN {
+        } else if is_value && !word.starts_with(['$', '|', ';', '&']) && !is_option(word) && word != HIDDEN {
             out.push_str(HIDDEN);
             found = true;
             quote =
@@ -183,11 +183,16 @@ fn announced(text: &str) -> Option<String> {
             out.push_str(if quote.is_none() { space } else { "" });
             is_value = false;
         } else {
-            is_value = announces(word, is_value && !word.starts_with('-'));
+            is_value = announces(word, is_value && !is_option(word));
             out.push_str(piece);
         }
     }
     found.then_some(out)
+}
+
+/// Whether a word is an option, `-v` or `--verbose`, and not a value that begins with a hyphen, as keys in base64 may.
+fn is_option(word: &str) -> bool {
+    word.starts_with("--") || word.starts_with('-') && word.len() == 2
 }
 
 /// A text without what is assigned to private names. What a program is to read from a variable is no value.
@@ -306,6 +311,7 @@ secret = "openai"
             "deploy -v --password 'my hunter2 is' here",
             "deploy --password \"hunter2",
             "deploy --token  hunter2",
+            "deploy --token -hunter2 --all",
             "export DB_PASSWORD='hunter2'; deploy",
             "https://host/x?a=1&access_token=hunter2&b=2",
             "X-Api-Key: hunter2",
