@@ -61,7 +61,7 @@ fn err(done: &Output) -> String {
 /// CNC-5: a command is made of its declaration and of the tool's schema, with help, options, and mistakes as everywhere.
 #[test]
 fn a_feature_has_commands_under_its_own_name() {
-    let stage = stage("work-items");
+    let mut stage = stage("work-items");
     let created = stage.run(&["work-items", "create", "More reverb", "--description", "On vocals."]);
     assert_eq!((created.status.code(), out(&created).as_str()), (Some(0), "number: 1\n"), "{}", err(&created));
     let all = stage.run(&["work-items", "list", "--json"]);
@@ -94,6 +94,13 @@ fn a_feature_has_commands_under_its_own_name() {
     }
     let refused = stage.run(&["work-items", "complete", "99"]);
     assert_eq!(refused.status.code(), Some(1), "the tool itself refuses: {}", err(&refused));
+
+    drop(stage.conductor.take());
+    let alone = stage.run(&["work-items", "list"]);
+    assert_eq!(alone.status.code(), Some(2), "{}", out(&alone));
+    for part in ["\"work-items\" is no command of the program", "no host is running in", "`conductor run`"] {
+        assert!(err(&alone).contains(part), "{}", err(&alone));
+    }
 }
 
 /// What is nearly a command of the program is a slip of the hand: a feature with such a name would be given keys.

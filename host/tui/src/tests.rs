@@ -8,7 +8,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::api::{Act, FromHost, Query, Request};
+use crate::api::{Act, FromHost, Query, Reply, Request};
 use crate::input::{BINDINGS, Command, Key, Screen, bindings};
 use crate::layout;
 use crate::state::live::MAX_ROWS;
@@ -198,6 +198,19 @@ fn a_plan_is_applied_after_a_yes_and_a_privileged_one_after_its_digits() {
     shell.types("012345");
     shell.key(KeyCode::Enter);
     assert_eq!(shell.answered("Play", "privileged"), [apply]);
+}
+
+#[test]
+fn a_plan_of_another_configuration_is_listed_as_stale() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("5");
+    assert!(!shell.shows("stale"), "{}", shell.screen());
+    let plans = Request::Query(Query::Plans);
+    let mut result = host::answer(&plans, "Play", "usual");
+    let Ok(Reply::Plans(list)) = &mut result else { panic!("plans are answered with plans") };
+    list.iter_mut().for_each(|plan| plan.stale = true);
+    shell.hear(FromHost::Answered { request: Box::new(plans), result });
+    assert!(shell.shows("stale"), "{}", shell.screen());
 }
 
 // What a plan says of itself has lines of its own, and none of them is taken for the shell's.

@@ -20,10 +20,18 @@ use super::{Failure, Paths, ended, misread, tool};
 const EXIT_CODES: std::ops::RangeInclusive<u64> = 0..=99;
 
 /// Runs `words`, a feature's name and what follows it. `None` if the running host has no feature with commands of that
-/// name, or no host runs.
+/// name.
 pub(super) fn run(places: &Paths, words: &[OsString]) -> Option<ExitCode> {
     let feature = words.first()?.to_str()?;
-    let tools = Client::new(&places.home).tools().ok()?;
+    let tools = match Client::new(&places.home).tools() {
+        Ok(tools) => tools,
+        Err(error) => {
+            return Some(ended(Err(Failure::Wrong(format!(
+                "conductor: {feature:?} is no command of the program, and which commands features have is known to the \
+                 running host: {error}"
+            )))));
+        }
+    };
     let tools: Vec<&ToolView> = tools.iter().filter(|tool| name(tool) == feature && declared(tool).is_some()).collect();
     if tools.is_empty() {
         return None;

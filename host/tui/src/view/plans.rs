@@ -15,7 +15,12 @@ const MAX_DIFF: usize = 4000;
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let list = &state.plans.list;
     let rows = list.iter().map(|plan| {
-        let row = Row::of(Look::Plain, " ").cell(risk(plan.risk.level), plan.risk.level.as_str(), 10);
+        // Of another configuration: how far it would reach is not the question.
+        let (look, level) = match plan.stale {
+            true => (Look::Dim, "stale"),
+            false => (risk(plan.risk.level), plan.risk.level.as_str()),
+        };
+        let row = Row::of(Look::Plain, " ").cell(look, level, 10);
         let row = row.cell(Look::Dim, plan.id.get(..6).unwrap_or(&plan.id), 6).cell(Look::Dim, &plan.proposer, 22);
         row.put_rest(Look::Plain, &plan.description, columns)
     });

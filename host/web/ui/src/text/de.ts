@@ -234,6 +234,8 @@ export const de: Record<keyof typeof en, string> = {
   'plan.privileged': 'Dieser Plan ist privilegiert. Um ihn anzuwenden, tippen Sie die ersten Ziffern seiner Kennung, {digits}:',
   'plan.apply': 'Anwenden',
   'plan.reject': 'Ablehnen',
+  'plan.stale': 'überholt',
+  'plan.stale-why': 'Die Konfiguration hat sich seit diesem Vorschlag geändert. Er lässt sich anwenden, wenn diese Änderung rückgängig gemacht ist; sonst muss er neu vorgeschlagen werden.',
   'plan.applied': 'Angewendet: {what} ({count} Regeln sind in Kraft)',
   'plan.applied.one': 'Angewendet: {what} (1 Regel ist in Kraft)',
   'plan.rejected': 'Abgelehnt: {what}',

@@ -232,6 +232,8 @@ export const en = {
   'plan.privileged': 'This plan is privileged. To apply it, type the first digits of its id, {digits}:',
   'plan.apply': 'Apply',
   'plan.reject': 'Reject',
+  'plan.stale': 'stale',
+  'plan.stale-why': 'The configuration has changed since this was proposed. It can be applied when that change is undone; else have it proposed again.',
   'plan.applied': 'Applied: {what} ({count} rules are in force)',
   'plan.applied.one': 'Applied: {what} (1 rule is in force)',
   'plan.rejected': 'Rejected: {what}',
