@@ -286,7 +286,7 @@ fn may_include(text: &str) -> bool {
         let before = before.trim_end_matches(['"', '\'']).trim_end_matches([' ', '\t']);
         before.is_empty() || before.ends_with(['\n', '\u{feff}'])
     };
-    text.match_indices(KEY).any(|(at, _)| begins_line(&text[..at]))
+    memchr::memmem::find_iter(text.as_bytes(), KEY).any(|at| begins_line(&text[..at]))
 }
 
 /// The entries of a file's `include`, and where they stand in it.

@@ -131,7 +131,7 @@ pub fn parse_with(text: &str, file_name: &str, included: &Included) -> Result<Lo
         found.push(Diagnostic::error(place, format!("`{key}` is set in two files")).with_help(help));
     }
     if let Some(names) = names {
-        names.check(&source, &mut |diagnostic| found.push(diagnostic));
+        names.check(std::iter::empty(), &source, &mut |diagnostic| found.push(diagnostic));
     }
     let mut diagnostics = Diagnostics::new(source.clone());
     diagnostics.extend(found);

@@ -1,6 +1,5 @@
 //! Names of modes and bindings: their definitions, and references to names that are not defined.
 
-use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +15,8 @@ const MAX_LISTED: usize = 12;
 /// The names in a file, collected while it is checked.
 #[derive(Default)]
 pub(super) struct Names<'k> {
-    kinds: HashMap<&'k str, Kind>,
+    /// A few: looked through from the first, which costs less than a hash of every use.
+    kinds: Vec<(&'k str, Kind)>,
 }
 
 /// The names of one kind of thing.
@@ -38,18 +38,25 @@ pub(super) struct Use {
 impl<'k> Names<'k> {
     /// A thing of this kind has the name.
     pub(super) fn give(&mut self, kind: &'k str, name: &str, place: Range<usize>) {
-        let kind = self.kinds.entry(kind).or_default();
-        kind.given.push((name.to_owned(), place));
+        self.of(kind).given.push((name.to_owned(), place));
     }
 
     /// A thing of this kind is referred to by name.
     pub(super) fn refer(&mut self, kind: &'k str, name: Arc<str>, place: Range<usize>, must_exist: bool) {
-        self.kinds.entry(kind).or_default().uses.push(Use { name, place, must_exist });
+        self.of(kind).uses.push(Use { name, place, must_exist });
+    }
+
+    fn of(&mut self, kind: &'k str) -> &mut Kind {
+        let at = self.kinds.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            self.kinds.push((kind, Kind::default()));
+            self.kinds.len() - 1
+        });
+        &mut self.kinds[at].1
     }
 
     /// Moves every place on by as many bytes as are missing before its first one.
     pub(super) fn shift(&mut self, missing: impl Fn(usize) -> usize) {
-        for kind in self.kinds.values_mut() {
+        for (_, kind) in &mut self.kinds {
             let given = kind.given.iter_mut().map(|(_, place)| place);
             for place in given.chain(kind.uses.iter_mut().map(|its| &mut its.place)) {
                 let missing = missing(place.start);
@@ -60,7 +67,7 @@ impl<'k> Names<'k> {
 
     /// Whether anything from this byte on has a name.
     pub(super) fn gives_after(&self, byte: usize) -> bool {
-        self.kinds.values().flat_map(|kind| &kind.given).any(|(_, place)| place.start >= byte)
+        self.kinds.iter().flat_map(|(_, kind)| &kind.given).any(|(_, place)| place.start >= byte)
     }
 
     /// Everything that is referred to by name: what kind of thing, and how.
@@ -68,16 +75,96 @@ impl<'k> Names<'k> {
         self.kinds.into_iter().flat_map(|(kind, names)| names.uses.into_iter().map(move |its| (kind, its)))
     }
 
-    /// Reports names that two things have, and names that nothing has.
-    pub(super) fn check(&self, source: &Source, report: &mut impl FnMut(Diagnostic)) {
-        for (kind, names) in &self.kinds {
-            names.check(kind, source, report);
+    /// Reports names that two things have, and names that nothing has. `more` are uses beside those that were collected:
+    /// of what kind of thing, and at which byte the text begins that their places are counted in.
+    pub(super) fn check<'u>(
+        &'u self,
+        more: impl Iterator<Item = (&'u str, &'u Use, usize)>,
+        source: &Source,
+        report: &mut impl FnMut(Diagnostic),
+    ) {
+        let nothing = Kind::default();
+        let mut checks: Vec<Check<'_>> = self.kinds.iter().map(|(name, kind)| Check::new(name, kind)).collect();
+        checks.iter().for_each(|check| check.kind.report_twice(check.name, source, report));
+        let own = self.kinds.iter().flat_map(|(kind, names)| names.uses.iter().map(|its| (*kind, its, 0)));
+        for (kind, its, start) in own.chain(more) {
+            let at = checks.iter().position(|check| check.name == kind).unwrap_or_else(|| {
+                checks.push(Check::new(kind, &nothing));
+                checks.len() - 1
+            });
+            checks[at].look_up(its, start, report);
+        }
+        checks.into_iter().for_each(|check| check.report_doubted(report));
+    }
+}
+
+/// Looks up the names of one kind of thing.
+struct Check<'u> {
+    name: &'u str,
+    kind: &'u Kind,
+    given: HashSet<&'u str>,
+    /// What may be written, as a message lists it. Made for the first mistake.
+    listed: Option<String>,
+    unknown: HashMap<&'u str, Unknown>,
+}
+
+/// A name that nothing has.
+struct Unknown {
+    /// The name that may have been meant. A misspelt name is often misspelt many times.
+    nearest: Option<String>,
+    /// If it may be right all the same: where it comes first, and how often. It is doubted once.
+    doubted: Option<(Range<usize>, usize)>,
+}
+
+impl<'u> Check<'u> {
+    fn new(name: &'u str, kind: &'u Kind) -> Self {
+        let given = kind.given.iter().map(|(name, _)| name.as_str()).collect();
+        Self { name, kind, given, listed: None, unknown: HashMap::new() }
+    }
+
+    fn look_up(&mut self, its: &'u Use, start: usize, report: &mut impl FnMut(Diagnostic)) {
+        let Self { name: kind, kind: names, given, listed, unknown } = self;
+        let name = &*its.name;
+        if given.contains(name) {
+            return;
+        }
+        // An expression may mean a number of the event.
+        let of_event = if *kind == "variable" { &EVENT_NAMES[..] } else { &[] };
+        let known = || names.names().chain(of_event.iter().copied());
+        let unknown = unknown.entry(name).or_insert_with(|| Unknown { nearest: nearest(name, known()), doubted: None });
+        let place = its.place.start + start..its.place.end + start;
+        if its.must_exist {
+            let listed = listed.get_or_insert_with(|| names.listed(kind));
+            let error = Diagnostic::error(place, format!("no {kind} is called {name:?}")).with_allowed(listed.as_str());
+            report(error.with_nearest(unknown.nearest.clone()));
+        } else if let Some((first, times)) = &mut unknown.doubted {
+            *times += 1;
+            if place.start < first.start {
+                *first = place;
+            }
+        } else {
+            unknown.doubted = Some((place, 1));
+        }
+    }
+
+    fn report_doubted(self, report: &mut impl FnMut(Diagnostic)) {
+        let kind = self.name;
+        for (name, Unknown { nearest, doubted }) in self.unknown {
+            let Some((place, times)) = doubted else { continue };
+            let everywhere = match times {
+                1 => String::new(),
+                2 => ", here and in one more place".to_owned(),
+                more => format!(", here and in {} more places", more - 1),
+            };
+            let message = format!("no {kind} is called {name:?}: it is taken for a port's name{everywhere}");
+            report(Diagnostic::warning(place, message).with_nearest(nearest));
         }
     }
 }
 
 impl Kind {
-    fn check(&self, kind: &str, source: &Source, report: &mut impl FnMut(Diagnostic)) {
+    /// Reports names that two things have.
+    fn report_twice(&self, kind: &str, source: &Source, report: &mut impl FnMut(Diagnostic)) {
         let mut owners: HashMap<&str, &Range<usize>> = HashMap::new();
         for (name, place) in &self.given {
             if let Some(first) = owners.get(name.as_str()) {
@@ -87,41 +174,6 @@ impl Kind {
             } else {
                 owners.insert(name, place);
             }
-        }
-
-        // A misspelt name is often misspelt many times.
-        let listed = LazyCell::new(|| self.listed(kind));
-        let mut meant: HashMap<&str, Option<String>> = HashMap::new();
-        // One that may be right is doubted once, where it comes first.
-        let mut doubted: HashMap<&str, (&Range<usize>, usize)> = HashMap::new();
-        for Use { name, place, must_exist } in &self.uses {
-            if owners.contains_key(&**name) {
-                continue;
-            }
-            // An expression may mean a number of the event.
-            let of_event = if kind == "variable" { &EVENT_NAMES[..] } else { &[] };
-            let known = || self.names().chain(of_event.iter().copied());
-            let meant = meant.entry(name).or_insert_with(|| nearest(name, known()));
-            if *must_exist {
-                let message = format!("no {kind} is called {name:?}");
-                let error = Diagnostic::error(place.clone(), message).with_allowed(listed.as_str());
-                report(error.with_nearest(meant.clone()));
-            } else {
-                let (first, times) = doubted.entry(name).or_insert((place, 0));
-                *times += 1;
-                if place.start < first.start {
-                    *first = place;
-                }
-            }
-        }
-        for (name, (place, times)) in doubted {
-            let everywhere = match times {
-                1 => String::new(),
-                2 => ", here and in one more place".to_owned(),
-                more => format!(", here and in {} more places", more - 1),
-            };
-            let message = format!("no {kind} is called {name:?}: it is taken for a port's name{everywhere}");
-            report(Diagnostic::warning(place.clone(), message).with_nearest(meant.remove(name).flatten()));
         }
     }
 

@@ -93,8 +93,8 @@ enum Inside {
 
 impl Source {
     /// The text of a file that includes no other; `file` is its name as messages show it.
-    pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
-        let part = Part { file: file.into(), text: text.into().into(), start: 0 };
+    pub fn new(file: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
+        let part = Part { file: file.into(), text: text.into(), start: 0 };
         Self::of(vec![part], Included::default())
     }
 
@@ -117,6 +117,11 @@ impl Source {
     /// The whole text of the file itself, without what it includes.
     pub fn text(&self) -> &str {
         &self.0.parts[0].text
+    }
+
+    /// The same, to be kept.
+    pub(super) fn shared_text(&self) -> Arc<str> {
+        Arc::clone(&self.0.parts[0].text)
     }
 
     /// What it includes, as it was read.
@@ -221,11 +226,12 @@ impl Source {
 
     fn lines(&self) -> &[usize] {
         self.0.lines.get_or_init(|| {
-            let of_part = |part: &Part| {
-                let ends = part.text.match_indices('\n').map(|(at, _)| part.start + at + 1);
-                std::iter::once(part.start).chain(ends).collect::<Vec<_>>()
-            };
-            self.0.parts.iter().flat_map(of_part).collect()
+            let mut lines = Vec::new();
+            for Part { text, start, .. } in &self.0.parts {
+                lines.push(*start);
+                lines.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| start + at + 1));
+            }
+            lines
         })
     }
 

@@ -3,11 +3,13 @@
 //! Nearly all of a long file are mappings, each in lines of its own. A person changes one of them, or a few, and
 //! the rest is known by its text. So the text is cut into blocks, one a mapping, and what is around them; what is
 //! around is read each time, and its places are counted as if the blocks were there; of the blocks only those are
-//! read that were not there before. Wherever that does not go without a doubt (a file of another form, a mistake),
-//! the whole text is read as [`parse_with`] does, which finds every mistake with its place.
+//! read that were not there before. What both texts begin and end with is not even cut anew. Wherever that does not go
+//! without a doubt (a file of another form, a mistake), the whole text is read as [`parse_with`] does, which finds every
+//! mistake with its place.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -24,16 +26,23 @@ use super::{Config, Examined, Loaded, Mapping, examine, parse_with};
 const SOME_MODE: &str = "[[modes]]\nname = \"-\"\n";
 
 /// Reads configurations; it knows the mappings of the last one that had no mistake.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reader {
-    /// In the order of the file.
+    text: Arc<str>,
+    blocks: Blocks,
+    /// What became of each block.
     known: Vec<Arc<Known>>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self { text: "".into(), blocks: Blocks::default(), known: Vec::new() }
+    }
 }
 
 /// What became of a block.
 #[derive(Debug)]
 struct Known {
-    text: Box<str>,
     mapping: Arc<Mapping>,
     /// The names in it, with their places from the block's first byte on.
     uses: Vec<(&'static str, Use)>,
@@ -50,148 +59,260 @@ impl Reader {
 
     /// The configuration, read block by block; `None` if that can't be done, or something is wrong.
     fn piecewise(&mut self, text: &str, file_name: &str) -> Option<Loaded> {
-        let cut = cut(text)?;
-        let Examined { tree, mut found, names, .. } = examine([(0, cut.around.as_str())].into_iter());
+        let same = Same::of(&self.text, text);
+        let cut = recut(&self.text, &self.blocks, text, &same)?;
+        let (around, gaps) = around(text, &cut.blocks);
+        let Examined { tree, mut found, names, .. } = examine([(0, around.as_str())].into_iter());
         let mut names = names?;
-        if !found.is_empty() || !is_open_for(tree.get_ref(), cut.modes) {
+        if !found.is_empty() || !is_open_for(tree.get_ref(), cut.blocks.modes) {
             return None;
         }
-        names.shift(|place| cut.missing_before(place));
+        names.shift(|place| missing_before(&gaps, place));
         let mut config = Config::deserialize(Deserializer::from(tree)).ok()?;
-        let known = self.known(&cut.blocks)?;
+        let known = self.known(text, &cut)?;
         let mut of_block = known.iter();
-        for blocks in cut.blocks.chunk_by(|one, other| one.mode == other.mode) {
+        for blocks in cut.blocks.all.chunk_by(|one, other| one.mode == other.mode) {
             let mappings = match blocks[0].mode {
                 None => &mut config.global_mappings,
                 Some(mode) => &mut config.modes.get_mut(mode)?.mappings,
             };
-            mappings.reserve(blocks.len());
-            for (block, known) in blocks.iter().zip(of_block.by_ref()) {
-                for (kind, Use { name, place, must_exist }) in &known.uses {
-                    let place = place.start + block.start..place.end + block.start;
-                    names.refer(kind, Arc::clone(name), place, *must_exist);
-                }
-                mappings.push(Arc::clone(&known.mapping));
-            }
+            mappings.extend(of_block.by_ref().take(blocks.len()).map(|known| Arc::clone(&known.mapping)));
         }
         let source = Source::new(file_name, text);
-        names.check(&source, &mut |diagnostic| found.push(diagnostic));
+        let uses = cut
+            .blocks
+            .all
+            .iter()
+            .zip(&known)
+            .flat_map(|(block, known)| known.uses.iter().map(|(kind, its)| (*kind, its, block.start)));
+        names.check(uses, &source, &mut |diagnostic| found.push(diagnostic));
         if found.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return None;
         }
-        self.known = known;
+        *self = Self { text: source.shared_text(), blocks: cut.blocks, known };
         let mut warnings = Diagnostics::new(source.clone());
         warnings.extend(found);
         Some(Loaded { config, source, warnings })
     }
 
     /// What becomes of each block; `None` if anything is wrong with one.
-    fn known(&self, blocks: &[Block<'_>]) -> Option<Vec<Arc<Known>>> {
-        let is = |at: usize, block: Option<&Block<'_>>| {
-            let text = self.known.get(at).map(|known| &*known.text);
-            text.is_some() && text == block.map(|block| block.text)
+    fn known(&self, text: &str, cut: &Recut) -> Option<Vec<Arc<Known>>> {
+        let old: Vec<&str> = self.blocks.all[cut.old.clone()].iter().map(|block| &self.text[block.range()]).collect();
+        let blocks = &cut.blocks.all[cut.new.clone()];
+        // After the last of each comes what both have.
+        let is = |at: usize, index: usize| match (old.get(at), blocks.get(index)) {
+            (Some(known), Some(block)) => *known == &text[block.range()],
+            (None, None) => at == old.len(),
+            _ => false,
         };
         // Looking for a text anywhere is for those that people have moved.
-        let places: LazyCell<HashMap<&str, usize>, _> =
-            LazyCell::new(|| self.known.iter().enumerate().map(|(at, known)| (&*known.text, at)).collect());
+        let places: LazyCell<HashMap<&str, usize>, _> = LazyCell::new(|| {
+            self.blocks.all.iter().enumerate().map(|(at, block)| (&self.text[block.range()], at)).collect()
+        });
         let mut next = 0;
-        let mut all = Vec::with_capacity(blocks.len());
+        let mut all = Vec::with_capacity(cut.blocks.all.len());
+        all.extend_from_slice(&self.known[..cut.old.start]);
         for (index, block) in blocks.iter().enumerate() {
-            let following = blocks.get(index + 1);
-            let found = if is(next, Some(block)) {
-                Some(next)
-            } else if is(next + 1, following) {
+            let found = if is(next, index) {
+                Some(next + cut.old.start)
+            } else if is(next + 1, index + 1) {
                 // Changed where it stands.
                 next += 1;
                 None
-            } else if is(next, following) {
+            } else if is(next, index + 1) {
                 // Put in between.
                 None
             } else {
-                places.get(block.text).copied()
+                places.get(&text[block.range()]).copied()
             };
             all.push(match found {
                 Some(at) => {
-                    next = at + 1;
+                    next = (at + 1).saturating_sub(cut.old.start);
                     Arc::clone(&self.known[at])
                 }
-                None => Arc::new(read(block)?),
+                None => Arc::new(read(text, block)?),
             });
         }
+        all.extend_from_slice(&self.known[cut.old.end..]);
         Some(all)
+    }
+}
+
+/// How much of two texts is the same, in bytes.
+struct Same {
+    /// At their beginning.
+    first: usize,
+    /// At their end, not counting what is in `first`.
+    last: usize,
+}
+
+impl Same {
+    fn of(one: &str, other: &str) -> Self {
+        /// Compared at once; where two differ, byte by byte.
+        const CHUNK: usize = 256;
+        let (one, other) = (one.as_bytes(), other.as_bytes());
+        let chunks = one.chunks(CHUNK).zip(other.chunks(CHUNK)).take_while(|(one, other)| one == other);
+        let whole = chunks.map(|(one, _)| one.len()).sum::<usize>();
+        let bytes = one[whole..].iter().zip(&other[whole..]).take_while(|(one, other)| one == other);
+        let first = whole + bytes.count();
+        let (one, other) = (&one[first..], &other[first..]);
+        let chunks = one.rchunks(CHUNK).zip(other.rchunks(CHUNK)).take_while(|(one, other)| one == other);
+        let whole = chunks.map(|(one, _)| one.len()).sum::<usize>();
+        let (one, other) = (&one[..one.len() - whole], &other[..other.len() - whole]);
+        let bytes = one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other);
+        Self { first, last: whole + bytes.count() }
     }
 }
 
 /// A mapping with all that stands under its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Block<'t> {
-    text: &'t str,
+struct Block {
     /// Its first byte in the whole text.
     start: usize,
-    /// The mode that it belongs to, counted from 0; none is all of them.
+    end: usize,
+    /// The mode that it belongs to, counted from 0; `None` if to all of them.
     mode: Option<usize>,
+    /// How many modes have a header before it.
+    modes: usize,
 }
 
-/// A text in pieces.
-struct Cut<'t> {
-    /// The text without the blocks.
-    around: String,
-    /// Where blocks are missing in it, and how many bytes have been missing up to there and with them.
-    gaps: Vec<(usize, usize)>,
-    blocks: Vec<Block<'t>>,
+impl Block {
+    fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+/// The blocks of a text.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Blocks {
+    all: Vec<Block>,
     /// How many modes have a header.
     modes: usize,
 }
 
-impl Cut<'_> {
-    /// How many bytes are missing before a place in what is around.
-    fn missing_before(&self, place: usize) -> usize {
-        let gaps = self.gaps.partition_point(|(at, _)| *at <= place);
-        gaps.checked_sub(1).map_or(0, |last| self.gaps[last].1)
+/// The blocks of a text that is like another.
+struct Recut {
+    blocks: Blocks,
+    /// The blocks of the other text that may not be in this one, by their numbers.
+    old: Range<usize>,
+    /// The blocks of this one that may not be in the other.
+    new: Range<usize>,
+}
+
+/// Cuts a text at its headers; `None` if a line might be one or not. Of the text before this one, `last`, the blocks are
+/// known.
+fn recut(last: &str, known: &Blocks, text: &str, same: &Same) -> Option<Recut> {
+    // Within such strings a line can look like a header. What is new begins or ends with what is not, so one may lie on
+    // the border.
+    const QUOTES: [&str; 2] = ["\"\"\"", "'''"];
+    let changed = same.first.saturating_sub(2)..(text.len() - same.last + 2).min(text.len());
+    if QUOTES.iter().any(|quotes| memmem::find(&text.as_bytes()[changed.clone()], quotes.as_bytes()).is_some()) {
+        return None;
+    }
+    // The last block that begins where both are the same may have another header now, and then the one before it another
+    // end.
+    let before = known.all.partition_point(|block| block.start <= same.first).checked_sub(2);
+    let (before, at, modes) = before.map_or((0, 0, 0), |before| {
+        let block = &known.all[before];
+        (before, block.start, block.modes)
+    });
+    let mut cutter = Cutter { text, at, modes, blocks: known.all[..before].to_vec(), open: None };
+    // The first block that begins, with the end of the line before it, where both are the same to their end.
+    let last_same = last.len() - same.last;
+    let after = known.all.partition_point(|block| block.start <= last_same);
+    let Some(next) = known.all.get(after) else {
+        cutter.run(text.len())?;
+        let new = before..cutter.blocks.len();
+        let blocks = Blocks { all: cutter.blocks, modes: cutter.modes };
+        return Some(Recut { blocks, old: before..known.all.len(), new });
+    };
+    let meets = text.len() - (last.len() - next.start);
+    cutter.run(meets)?;
+    let Cutter { mut blocks, modes, .. } = cutter;
+    let new = before..blocks.len();
+    let moved = |place: usize| place + meets - next.start;
+    let another_mode = |mode: usize| (mode + modes).checked_sub(next.modes);
+    for block in &known.all[after..] {
+        let mode = match block.mode {
+            None => None,
+            Some(mode) => Some(another_mode(mode)?),
+        };
+        let (start, end) = (moved(block.start), moved(block.end));
+        blocks.push(Block { start, end, mode, modes: another_mode(block.modes)? });
+    }
+    let blocks = Blocks { all: blocks, modes: another_mode(known.modes)? };
+    Some(Recut { blocks, old: before..after, new })
+}
+
+/// Cuts a text, line by line.
+struct Cutter<'t> {
+    text: &'t str,
+    /// The line that is looked at next.
+    at: usize,
+    /// How many modes had a header up to there.
+    modes: usize,
+    blocks: Vec<Block>,
+    /// The block that is not at its end yet: where it begins, its mode, and how headers in it begin.
+    open: Option<(usize, Option<usize>, &'static str)>,
+}
+
+impl Cutter<'_> {
+    /// Cuts up to a place where a line begins and a block ends, or the text.
+    fn run(&mut self, end: usize) -> Option<()> {
+        while self.at < end {
+            let line = &self.text[self.at..];
+            let line = &line[..memchr::memchr(b'\n', line.as_bytes()).map_or(line.len(), |end| end + 1)];
+            if line.bytes().find(|byte| !matches!(byte, b' ' | b'\t')) == Some(b'[') {
+                self.header(header(line)?)?;
+            }
+            self.at += line.len();
+        }
+        self.close();
+        Some(())
+    }
+
+    fn header(&mut self, header: Header<'_>) -> Option<()> {
+        if self.open.is_some_and(|(.., inside)| header.name.starts_with(inside)) {
+            return Some(());
+        }
+        self.close();
+        match header {
+            Header { name: "modes", list: true } => self.modes += 1,
+            Header { name: "global_mappings", list: true } => self.open = Some((self.at, None, "global_mappings.")),
+            Header { name: "modes.mappings", list: true } => {
+                self.open = Some((self.at, Some(self.modes.checked_sub(1)?), "modes.mappings."));
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn close(&mut self) {
+        let (end, modes) = (self.at, self.modes);
+        self.blocks.extend(self.open.take().map(|(start, mode, _)| Block { start, end, mode, modes }));
     }
 }
 
-/// Cuts a text at its headers; `None` if a line might be one or not.
-fn cut(text: &str) -> Option<Cut<'_>> {
-    // Within such strings a line can look like a header.
-    if [b"\"\"\"", b"'''"].iter().any(|quotes| memmem::find(text.as_bytes(), *quotes).is_some()) {
-        return None;
-    }
-    let (mut blocks, mut modes): (Vec<Block<'_>>, usize) = (Vec::new(), 0);
-    // The block that is not at its end yet: where it begins, its mode, and how headers in it begin.
-    let mut open: Option<(usize, Option<usize>, &str)> = None;
-    let mut at = 0;
-    while at < text.len() {
-        let line = &text[at..];
-        let line = &line[..memchr::memchr(b'\n', line.as_bytes()).map_or(line.len(), |end| end + 1)];
-        if line.bytes().find(|byte| !matches!(byte, b' ' | b'\t')) == Some(b'[') {
-            let header = header(line)?;
-            if !open.is_some_and(|(.., inside)| header.name.starts_with(inside)) {
-                blocks.extend(open.take().map(|(start, mode, _)| Block { text: &text[start..at], start, mode }));
-                match header {
-                    Header { name: "modes", list: true } => modes += 1,
-                    Header { name: "global_mappings", list: true } => open = Some((at, None, "global_mappings.")),
-                    Header { name: "modes.mappings", list: true } => {
-                        open = Some((at, Some(modes.checked_sub(1)?), "modes.mappings."));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        at += line.len();
-    }
-    blocks.extend(open.map(|(start, mode, _)| Block { text: &text[start..], start, mode }));
+/// The text without the blocks; and where blocks are missing in it, and how many bytes have been missing up to there and
+/// with them.
+fn around(text: &str, blocks: &Blocks) -> (String, Vec<(usize, usize)>) {
     let (mut around, mut gaps, mut missing) = (String::new(), Vec::<(usize, usize)>::new(), 0);
-    for Block { text: block, start, .. } in &blocks {
+    for Block { start, end, .. } in &blocks.all {
         around.push_str(&text[around.len() + missing..*start]);
-        missing += block.len();
+        missing += end - start;
         match gaps.last_mut() {
             Some((at, with_it)) if *at == around.len() => *with_it = missing,
             _ => gaps.push((around.len(), missing)),
         }
     }
     around.push_str(&text[around.len() + missing..]);
-    Some(Cut { around, gaps, blocks, modes })
+    (around, gaps)
+}
+
+/// How many bytes are missing before a place in what is around.
+fn missing_before(gaps: &[(usize, usize)], place: usize) -> usize {
+    let before = gaps.partition_point(|(at, _)| *at <= place);
+    before.checked_sub(1).map_or(0, |last| gaps[last].1)
 }
 
 /// The name in a header, of bare keys; `list` tells `[[name]]` from `[name]`.
@@ -230,10 +351,10 @@ fn is_open_for(around: &DeTable<'_>, modes: usize) -> bool {
 }
 
 /// Reads a block by itself; `None` if anything is wrong with it.
-fn read(block: &Block<'_>) -> Option<Known> {
+fn read(text: &str, block: &Block) -> Option<Known> {
     let (before, text) = match block.mode {
-        None => (0, block.text.to_owned()),
-        Some(_) => (SOME_MODE.len(), [SOME_MODE, block.text].concat()),
+        None => (0, text[block.range()].to_owned()),
+        Some(_) => (SOME_MODE.len(), [SOME_MODE, &text[block.range()]].concat()),
     };
     let Examined { tree, found, names, .. } = examine([(0, text.as_str())].into_iter());
     let names = names.filter(|names| found.is_empty() && !names.gives_after(before))?;
@@ -247,7 +368,7 @@ fn read(block: &Block<'_>) -> Option<Known> {
         its.place = its.place.start - before..its.place.end - before;
         (kind, its)
     });
-    Some(Known { text: block.text.into(), mapping, uses: uses.collect() })
+    Some(Known { mapping, uses: uses.collect() })
 }
 
 #[cfg(test)]
@@ -313,8 +434,8 @@ action = { type = \"Suppress\" }";
         assert_eq!(reader.known.len(), 4);
 
         // What is known is taken as it is: here is a mapping that no file has.
-        let known = reader.known.iter_mut().find(|known| known.text.contains("note = 3")).unwrap();
-        Arc::make_mut(&mut Arc::get_mut(known).unwrap().mapping).name = Some("known".into());
+        let at = reader.blocks.all.iter().position(|block| reader.text[block.range()].contains("note = 3")).unwrap();
+        Arc::make_mut(&mut Arc::get_mut(&mut reader.known[at]).unwrap().mapping).name = Some("known".into());
         let changed = SHOW.replace("note = 4", "note = 5");
         let loaded = reader.parse(&changed, "c.toml", &Included::default()).unwrap();
         assert_eq!(loaded.config.global_mappings[0].name.as_deref(), Some("known"));
@@ -361,7 +482,7 @@ action = { type = \"Suppress\" }";
     proptest! {
         #[test]
         fn a_file_means_the_same_however_it_is_read(
-            changes in proptest::collection::vec((0..64_usize, 0..64_usize, 0..4_u8), 1..6),
+            changes in proptest::collection::vec((0..64_usize, 0..64_usize, 0..6_u8), 1..6),
         ) {
             let mut reader = Reader::default();
             let mut lines: Vec<String> = SHOW.lines().map(str::to_owned).collect();
@@ -371,6 +492,9 @@ action = { type = \"Suppress\" }";
                     0 => lines.swap(from, to),
                     1 => drop(lines.remove(from)),
                     2 => lines.insert(from, lines[to].clone()),
+                    // A single character, as it is typed.
+                    3 => drop(lines[from].pop()),
+                    4 => lines[from].insert(0, ['[', ']', '"', '\'', '#', '\n'][to % 6]),
                     _ => lines[from] = lines[from].replace('1', "7").replace("Note", "CC"),
                 }
                 if lines.is_empty() {

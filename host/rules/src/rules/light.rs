@@ -14,12 +14,12 @@ use super::Compiler;
 /// What is wrong with a number that an event would have to give.
 const NO_EVENT: &str = "a light has no event: its numbers can name variables only";
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
     /// Has the output of a light show it.
-    pub(super) fn light(&mut self, light: &config::Light, path: &[PathStep<'_>]) {
+    pub(super) fn light(&mut self, light: &'a config::Light, path: &[PathStep<'_>]) {
         let mode = light.mode.as_deref().and_then(|name| self.modes.iter().position(|mode| mode == name));
         self.mode = mode.and_then(|number| u16::try_from(number).ok()).map(ModeIx);
-        self.device = Some(light.target.clone());
+        self.device = Some(&light.target);
         self.view.mode = light.mode.as_deref().map_or(Key::EVERYONE, Key::of);
 
         let shows = [path, &["shows".into()]].concat();

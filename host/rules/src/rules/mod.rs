@@ -90,7 +90,7 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         registry,
         workers,
         diagnostics: warnings.clone(),
-        targets: BTreeSet::new(),
+        targets: BTreeMap::new(),
         places: crate::bindings::places(config),
         outputs: OutputPlan::default(),
         modes: config.modes.iter().map(|mode| mode.name.clone()).collect(),
@@ -125,7 +125,8 @@ struct Compiler<'a> {
     registry: &'a Registry,
     workers: &'a Workers,
     diagnostics: Diagnostics,
-    targets: BTreeSet<String>,
+    /// The MIDI outputs that rules send to, each with its way there: asked for once, however many rules name it.
+    targets: BTreeMap<String, MidiQueue>,
     /// Where the endpoints are that bindings name, by alias.
     places: BTreeMap<String, String>,
     outputs: OutputPlan,
@@ -139,15 +140,15 @@ struct Compiler<'a> {
     /// The mode that it is compiled for; none is every mode.
     mode: Option<ModeIx>,
     /// The device that it is for; none is every device.
-    device: Option<String>,
+    device: Option<&'a str>,
     rules: Vec<RuleSpec<Action>>,
     /// Which mapping each rule is of, and how many mappings there were so far.
     mappings: Vec<usize>,
     seen: usize,
 }
 
-impl Compiler<'_> {
-    fn mapping(&mut self, mapping: &config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
+impl<'a> Compiler<'a> {
+    fn mapping(&mut self, mapping: &'a config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
         self.seen += 1;
         if mode.is_none() && steps_mode(&mapping.action) {
             // Which mode is next depends on the one that is active: there is a rule for each.
@@ -162,9 +163,9 @@ impl Compiler<'_> {
         }
     }
 
-    fn rule(&mut self, mapping: &config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
+    fn rule(&mut self, mapping: &'a config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
         let number = self.seen - 1;
-        (self.mode, self.device) = (mode, mapping.trigger.device.clone());
+        (self.mode, self.device) = (mode, mapping.trigger.device.as_deref());
         self.view.mode = match &scope {
             Scope::Mode(name) => Key::of(name),
             Scope::Global => Key::EVERYONE,
@@ -260,7 +261,7 @@ impl Compiler<'_> {
     /// Who asks for variables: the mapping that is being compiled.
     fn asking(&self) -> Asking<'_> {
         let mode = self.mode.and_then(|mode| self.modes.get(usize::from(mode.0)));
-        Asking { view: &self.view, clock: self.clock, mode: mode.map(String::as_str), device: self.device.as_deref() }
+        Asking { view: &self.view, clock: self.clock, mode: mode.map(String::as_str), device: self.device }
     }
 
     /// A message with the variables that its numbers name.
@@ -291,9 +292,13 @@ impl Compiler<'_> {
     }
 
     fn output(&mut self, target: &str, path: &[PathStep<'_>]) -> Option<MidiQueue> {
-        self.targets.insert(target.to_owned());
+        if let Some(queue) = self.targets.get(target) {
+            return Some(queue.clone());
+        }
         let queue = self.workers.outputs.queue(target);
-        self.started(queue, path)
+        let queue = self.started(queue, path)?;
+        self.targets.insert(target.to_owned(), queue.clone());
+        Some(queue)
     }
 
     fn started<Q>(&mut self, queue: std::io::Result<Q>, path: &[PathStep<'_>]) -> Option<Q> {
@@ -321,7 +326,8 @@ impl Compiler<'_> {
                 if let Some(clock) = self.clock {
                     rules = rules.with_clock(clock::source(clock, &self.view.variables, clock_out));
                 }
-                Ok(Compiled { rules, targets: self.targets, outputs: self.outputs, profiles, warnings })
+                let targets = self.targets.into_keys().collect();
+                Ok(Compiled { rules, targets, outputs: self.outputs, profiles, warnings })
             }
             Err(errors) => {
                 let paths = rule_paths(config);
