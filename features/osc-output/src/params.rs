@@ -60,7 +60,7 @@ pub const SCHEMA: &str = r#"{
   "required": ["target", "address"],
   "properties": {
     "target": {
-      "description": "Where to send: host:port, or a list of them. Each must be covered by a grant.",
+      "description": "Where to send: the alias of a binding with an output, or host:port, or a list of them. Each must be covered by a grant.",
       "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
     },
     "address": {
