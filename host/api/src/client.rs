@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use crate::types::{
     ApprovalAnswer, AuditQuery, AuditRow, BeginConversation, Candidate, ConversationEvents, ForkConversation,
     GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute, Muted, NextStep, PackageSource,
-    Ports, Profiles, ProposePlan, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock, SetSecret, StreamItem,
-    StreamQuery, TurnBegun, Verdict,
+    Play, Played, Ports, Profiles, ProposePlan, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock,
+    SetSecret, StreamItem, StreamQuery, TurnBegun, Verdict,
 };
 use conductor_chat::conversations::ModelHealth;
 use conductor_chat::listing::{AvailableModel, Endpoint};
@@ -151,6 +151,14 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn mute(&self, device: &str, muted: bool) -> Result<Muted, AskError> {
         self.post("/v1/mute", &Mute { device: device.to_owned(), muted })
+    }
+
+    /// Has an event come from a device, as if its port had sent it. The event stream shows what fired.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn play(&self, device: &str, event: &str) -> Result<Played, AskError> {
+        self.post("/v1/play", &Play { device: device.to_owned(), event: event.to_owned() })
     }
 
     /// The modes there are, and the active one.

@@ -6,7 +6,7 @@ pub use crate::routes::config::{Candidate, InForce, IncludedFile, Reloaded, Verd
 pub use crate::routes::conversations::{
     ApprovalAnswer, BeginConversation, ConversationEvents, ForkConversation, Say, TurnBegun, UsageQuery,
 };
-pub use crate::routes::devices::{Mute, Muted, Ports};
+pub use crate::routes::devices::{Mute, Muted, Play, Played, Ports};
 pub use crate::routes::features::Lifted;
 pub use crate::routes::install::{GrantRequest, InstallRequest, PackageSource, RemoveRequest, RemovedView};
 pub use crate::routes::lock::{LockState, SetLock};

@@ -3,7 +3,7 @@
 //! One thread (in `port_thread`) lists the ports at every [`POLL_INTERVAL`] and owns the connections. A driver's success at
 //! sending does not count as a sign of life, because unplugging is silent on some systems.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -126,21 +126,25 @@ impl Mutes {
         &self.listening
     }
 
+    fn device(&self, name: &str) -> Result<String, UnknownDevice> {
+        let status = lock(&self.status);
+        if status.bindings.iter().any(|binding| binding.alias == name) {
+            return Ok(name.to_owned());
+        }
+        if let Some(port) = status.ports.iter().find(|port| port.label == name) {
+            return Ok(port.device.clone());
+        }
+        let aliases = status.bindings.iter().map(|binding| &binding.alias);
+        let known: BTreeSet<&String> = aliases.chain(status.ports.iter().map(|port| &port.label)).collect();
+        Err(UnknownDevice { device: name.to_owned(), known: known.into_iter().cloned().collect() })
+    }
+
     /// Stops hearing a device, or hears it again; returns when it is done. It is forgotten when the host ends.
     ///
     /// # Errors
     /// When neither a binding nor a port is called so.
     pub fn mute(&self, device: &str, muted: bool) -> Result<(), UnknownDevice> {
-        let known: HashSet<String> = {
-            let status = lock(&self.status);
-            let aliases = status.bindings.iter().map(|binding| binding.alias.clone());
-            aliases.chain(status.ports.iter().map(|port| port.label.clone())).collect()
-        };
-        if !known.contains(device) {
-            let mut known: Vec<String> = known.into_iter().collect();
-            known.sort();
-            return Err(UnknownDevice { device: device.to_owned(), known });
-        }
+        self.device(device)?;
         ask(&self.commands, |done| Command::Mute(device.to_owned(), muted, done));
         Ok(())
     }
@@ -197,6 +201,15 @@ impl Supervisor {
     /// When neither a binding nor a port is called so.
     pub fn mute(&self, device: &str, muted: bool) -> Result<(), UnknownDevice> {
         self.mutes().mute(device, muted)
+    }
+
+    /// What the events are called of a device: `name` is a binding's alias, whether its port is there or not, or a port's
+    /// own name.
+    ///
+    /// # Errors
+    /// See [`UnknownDevice`].
+    pub fn device(&self, name: &str) -> Result<String, UnknownDevice> {
+        self.mutes().device(name)
     }
 
     /// Mutes devices, for code that must not own the supervisor.

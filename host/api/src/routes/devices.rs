@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, State};
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::change;
 use crate::door::Client;
-use crate::error::{Body, ErrorResponse};
+use crate::error::{Body, Code, ErrorResponse};
 use crate::route::{Route, get, post};
-use crate::scope::By;
-use conductor_host::host::{ChangeError, Host};
+use crate::scope::{By, Scope};
+use conductor_host::host::{ChangeError, Host, PlayError};
 use conductor_ports::status::{BindingStatus, DiscoveredPort};
 
 pub(super) fn routes() -> Vec<Route> {
@@ -24,6 +25,11 @@ pub(super) fn routes() -> Vec<Route> {
             .body::<Mute>()
             .refuses(&[404, 423])
             .by(mute),
+        post::<Played>("/v1/play", "play", "Have an event come from a device, as if its port had sent it")
+            .scope(Scope::Owner)
+            .body::<Play>()
+            .refuses(&[404, 422, 423])
+            .by(play),
     ]
 }
 
@@ -71,6 +77,40 @@ async fn mute(
 ) -> Result<Json<Muted>, ErrorResponse> {
     change(&client, move || host.mute_for(&caller, &device, muted)).await?;
     Ok(Json(Muted { muted }))
+}
+
+/// An event that no port sent. Mappings fire for it, and what they do is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Play {
+    /// A binding's alias, whether its port is there or not, or a port's own name.
+    pub device: String,
+    /// One event of the line language, such as `note-on 36 100` or `osc /fader 0.5`.
+    pub event: String,
+}
+
+/// The event is on its way; the event stream shows it with what fired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Played {}
+
+async fn play(
+    State(host): State<Arc<Host>>,
+    By(caller): By,
+    Body(Play { device, event }): Body<Play>,
+) -> Result<Json<Played>, ErrorResponse> {
+    host.play_for(&caller, &device, &event)?;
+    Ok(Json(Played {}))
+}
+
+impl From<PlayError> for ErrorResponse {
+    fn from(error: PlayError) -> Self {
+        match error {
+            PlayError::Locked(locked) => locked.into(),
+            PlayError::Device(_) => Self::not_found(error),
+            PlayError::Event(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error),
+            PlayError::Busy => Self::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error),
+        }
+    }
 }
 
 impl From<ChangeError> for ErrorResponse {

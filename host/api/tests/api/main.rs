@@ -153,6 +153,21 @@ fn what_there_is_can_be_read_part_by_part() {
     assert!(document["paths"]["/v1/plans/{id}/apply"]["post"]["x-conductor-scope"] == "owner");
 }
 
+/// The record, once these rows are on it.
+fn wait_for_rows(home: &Path, wanted: &[(&str, &str)]) -> Value {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let (_, rows) = get(home, "/v1/audit?limit=1000");
+        let is = |(what, outcome): &(&str, &str)| {
+            rows.as_array().unwrap().iter().any(|row| row["what"] == *what && row["outcome"] == *outcome)
+        };
+        if wanted.iter().all(is) {
+            return rows;
+        }
+        assert!(std::time::Instant::now() < deadline, "{rows:#}");
+    }
+}
+
 // API-1: commands that hold until the host stops.
 #[test]
 fn modes_are_switched_and_devices_muted_on_record() {
@@ -167,22 +182,47 @@ fn modes_are_switched_and_devices_muted_on_record() {
     assert_eq!(get(home, "/v1/bindings").1[0]["muted"], true);
     assert_eq!(code(&post(home, "/v1/mute", &json!({ "device": "pods", "muted": true }))), (404, "not_found"));
 
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    let rows = loop {
-        let (_, rows) = get(home, "/v1/audit?limit=1000");
-        let is = |what: &str, outcome: &str| {
-            rows.as_array().unwrap().iter().any(|row| row["what"] == what && row["outcome"] == outcome)
-        };
-        if is("mode", "done") && is("mute", "done") && is("mute", "refused") {
-            break rows;
-        }
-        assert!(std::time::Instant::now() < deadline, "{rows:#}");
-    };
+    let rows = wait_for_rows(home, &[("mode", "done"), ("mute", "done"), ("mute", "refused")]);
     // A page after another.
     let all = rows.as_array().unwrap();
     let (_, later) = get(home, "/v1/audit?after=1&limit=2");
     assert_eq!(later.as_array().unwrap().as_slice(), &all[1..3]);
     assert_eq!(get(home, "/v1/audit?limit=1").1[0]["number"], all.len());
+}
+
+// SHL-4, API-1: what a mapping does can be tried without the device.
+#[test]
+fn an_event_is_played_for_a_device_that_is_not_there() {
+    let away = "\n[[bindings]]\nalias = 'away'\nname = 'Nowhere'\n\n[[global_mappings]]\nname = 'mix'\n\
+                trigger = { type = 'Note', note = 36, device = 'away' }\naction = { type = 'ModeChange', mode = 'Mix' }\n";
+    let stage = Stage::new(&format!("{SHOW}{away}"));
+    let home = stage.home();
+    let play = |device: &str, event: &str| post(home, "/v1/play", &json!({ "device": device, "event": event }));
+    let mut lines = client::Lines::open(home, "?kinds=event,mode");
+    assert_eq!(play("Pads", "note-on 36 100"), (200, json!({})), "a port's own name");
+    assert_eq!(play("away", "note-on C2 100"), (200, json!({})));
+    let mut heard = Vec::new();
+    while heard.last() != Some(&json!("Mix")) {
+        let line = lines.next();
+        heard.push(if line["kind"] == "mode" { line["mode"].clone() } else { line["device"].clone() });
+    }
+    assert_eq!(heard, ["pads", "away", "Mix"]);
+
+    let nobody = play("nobody", "note-on 36 100");
+    assert_eq!(code(&nobody), (404, "not_found"));
+    assert!(nobody.1["error"].as_str().unwrap().ends_with("there are Pads, away, pads"), "{nobody:?}");
+    for (event, why) in [
+        ("note-on 136 100", "136"),
+        ("", "missing here"),
+        ("note-on 36 100\n0s pads note-on 37 100", "one event"),
+        ("variable 0 1", "the host makes these events itself"),
+        ("transport stop", "the host makes these events itself"),
+    ] {
+        let wrong = play("pads", event);
+        assert_eq!(code(&wrong), (422, "invalid"), "{event}");
+        assert!(wrong.1["error"].as_str().unwrap().contains(why), "{wrong:?}");
+    }
+    wait_for_rows(home, &[("play", "done"), ("play", "refused")]);
 }
 
 // CFG-2, API-1: errors are reported with their place, and nothing changes before a reload.

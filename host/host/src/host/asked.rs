@@ -116,7 +116,7 @@ impl Host {
         done
     }
 
-    fn note_asked(&self, what: &str, caller: &Caller, subject: &str, error: Option<&impl ToString>) {
+    pub(super) fn note_asked(&self, what: &str, caller: &Caller, subject: &str, error: Option<&impl ToString>) {
         let entry = Entry::new(Kind::Host, what, caller, subject);
         self.audit.note(match error {
             None => entry,

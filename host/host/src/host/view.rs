@@ -32,12 +32,12 @@ use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
 use conductor_terminal::{MAX_TEXT, excerpt};
-use conductor_timeline::Timeline;
 use serde_json::{Value, json};
 
 use super::generation::{Generation, InForce};
 use super::look::{CallerClass, Candidate, PreviewSlots};
 use super::planned::{Planned, PlannedCache};
+use super::play::parse_event;
 use super::{apply, contract_types};
 use crate::control::plan::risk::{self, Risk};
 use crate::control::plan::store::{PlanStore, one_line};
@@ -304,14 +304,7 @@ impl HostView for View {
     }
 
     fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<host_state::Explanation>, String> {
-        let asked = Timeline::parse(&format!("0s device {event}"));
-        let asked = asked.map_err(|errors| {
-            let errors: Vec<_> = errors.iter().map(|error| error.message.to_string()).collect();
-            format!("{event:?}: {}", errors.join("; "))
-        })?;
-        let [asked] = &asked.entries[..] else {
-            return Err("say one event, such as `note-on 36 100`".to_owned());
-        };
+        let event = parse_event(event)?;
         let current = self.in_force.load();
         let rules = &current.rules;
         let mut engine = Engine::new(Arc::new(rules.clone().into()), Arc::clone(&self.environment));
@@ -322,7 +315,7 @@ impl HostView for View {
                 engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut NullSink).unwrap_or_default();
             }
         }
-        let explained = engine.explain(self.clock.now(), &DeviceId::new(device), &asked.event);
+        let explained = engine.explain(self.clock.now(), &DeviceId::new(device), &event);
         let one = |one: &conductor_engine::Explanation| host_state::Explanation {
             rule: describe_rule_id(one.rule, rules, true),
             awake: one.verdict.is_awake(),
