@@ -6,6 +6,7 @@
 //! goes through the provider piece by piece.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -83,6 +84,8 @@ struct Told {
     report: OnceLock<Report>,
     /// The whole answer, until it is taken.
     answer: Mutex<Option<Answer>>,
+    /// Whether it was sent, and not refused.
+    is_charged: AtomicBool,
 }
 
 impl Completion {
@@ -100,6 +103,11 @@ impl Completion {
     /// [`next`](Self::next) has returned `None`, and where the provider does not report it.
     pub fn report(&self) -> Option<&Report> {
         self.told.report.get()
+    }
+
+    /// Whether the API may charge for it: it was sent, and not refused so far.
+    pub fn is_charged(&self) -> bool {
+        self.told.is_charged.load(Ordering::Acquire)
     }
 
     /// The whole answer, once. `None` before [`next`](Self::next) has returned `None`, and where there is no whole answer.
@@ -156,7 +164,7 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, told: 
     if local_only && !is_here(&outgoing.url) {
         return Err(Error::Denied(format!("{LOCAL_ONLY}; it would be asked at {}", excerpt(&outgoing.url, 200))));
     }
-    let mut answer = sent(facts, &scope, outgoing, variable).await?;
+    let mut answer = sent(facts, &scope, outgoing, variable, &told.is_charged).await?;
     exchange.head(answer.status, &answer.headers).await.map_err(failed)?;
 
     let mut gathering = Gathering::default();
@@ -215,12 +223,14 @@ async fn pass(received: Vec<Event>, gathering: &mut Gathering, events: &mpsc::Se
     Ok(())
 }
 
-/// Sends a request, again where that may help, and returns the answer that counts.
+/// Sends a request, again where that may help, and returns the answer that counts. `is_charged` is whether an API has it
+/// that may answer, or does.
 async fn sent<'a>(
     facts: &'a FeatureFacts,
     scope: &HttpScope,
     outgoing: Outgoing,
     variable: Option<String>,
+    is_charged: &AtomicBool,
 ) -> Result<Streamed<'a>, Error> {
     let Outgoing { method, url, headers, body, secret } = outgoing;
     let secret = secret.map(|secret| SecretUse { id: secret.id, header: secret.header, prefix: secret.prefix });
@@ -229,8 +239,15 @@ async fn sent<'a>(
     let mut attempt = 1;
     loop {
         let client = &facts.services.http;
-        let answer =
-            client.stream(&facts.http_account, scope, request.clone(), REQUEST_TIMEOUTS, facts.ended()).await?;
+        is_charged.store(true, Ordering::Release);
+        let answer = client.stream(&facts.http_account, scope, request.clone(), REQUEST_TIMEOUTS, facts.ended()).await;
+        let is_answered = match &answer {
+            Ok(answer) => (200..300).contains(&answer.status),
+            // The connection broke, or the time ran out. Every other reason is one for which it was not sent.
+            Err(error) => matches!(error, HttpError::Failed(_)),
+        };
+        is_charged.store(is_answered, Ordering::Release);
+        let answer = answer?;
         let again = answer.status == 429 || answer.status >= 500;
         let wait = retry_after(&answer.headers, SystemTime::now()).unwrap_or(pause);
         if !again || attempt == ATTEMPTS || wait > MAX_BACKOFF {

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use crate::approvals::ApprovalError;
 use crate::approvals::Approvals;
+use crate::budget::Budget;
 use crate::context::open_plans;
 use crate::models::{Exchange, SWITCHED_OFF};
 use crate::record::{ChatEvent, PlanOutcome};
@@ -93,6 +94,7 @@ pub struct Conversations {
     store: Arc<ConversationStore>,
     tools: Arc<dyn Tools>,
     approvals: Arc<Approvals>,
+    budget: Arc<Budget>,
     running: Arc<Running>,
     followed: Mutex<HashMap<u64, watch::Sender<u64>>>,
     watch: Arc<Watch>,
@@ -173,6 +175,7 @@ impl Conversations {
             store: Arc::new(store),
             tools,
             approvals: Arc::default(),
+            budget: Arc::default(),
             running: Arc::default(),
             followed: Mutex::default(),
             watch: Arc::default(),
@@ -258,6 +261,7 @@ impl Conversations {
             store: Arc::clone(&self.store),
             tools: Arc::clone(&self.tools),
             approvals: Arc::clone(&self.approvals),
+            budget: Arc::clone(&self.budget),
             conversation: id,
             cancelled,
             running: Arc::clone(&self.running),

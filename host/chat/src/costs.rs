@@ -2,7 +2,9 @@
 //!
 //! A limit stops an exchange before it would be passed. What a question takes is estimated from its bytes, upward; the
 //! answer's length is bounded by what is left. Where a limit of money is set, a model without known prices is not asked:
-//! it is not known whether it stays within the limit.
+//! it is not known whether it stays within the limit. What an exchange took whose API does not say is estimated, too.
+
+use std::time::Duration;
 
 use conductor_config::Chat;
 use conductor_package::descriptor::{ModelDeclaration, Tokens as Counted};
@@ -15,6 +17,8 @@ const BYTES_PER_TOKEN: u64 = 2;
 const ASSUMED_OUTPUT: u64 = 32_768;
 /// An answer that could not have so many tokens is not worth asking for.
 const MIN_OUTPUT: u64 = 256;
+/// Tokens a second that a model may think without a word of it being seen: more than those that hide their thoughts do.
+const HIDDEN_TOKENS_PER_SECOND: u64 = 500;
 /// Billionths of a dollar.
 const NANOS: f64 = 1e9;
 
@@ -32,15 +36,34 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Adds an exchange.
+    /// Adds an exchange to those of the turn.
     pub fn add(&mut self, tokens: Tokens, cost: Option<u64>) {
-        let (tokens, cost) = (tokens.input.saturating_add(tokens.output), cost.unwrap_or(0));
-        for sum in [&mut self.turn_tokens, &mut self.day_tokens] {
-            *sum = sum.saturating_add(tokens);
-        }
-        for sum in [&mut self.turn_cost, &mut self.day_cost] {
-            *sum = sum.saturating_add(cost);
-        }
+        self.turn_tokens = self.turn_tokens.saturating_add(tokens.input).saturating_add(tokens.output);
+        self.turn_cost = self.turn_cost.saturating_add(cost.unwrap_or(0));
+    }
+}
+
+/// What an exchange may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// Tokens of the question, estimated upward.
+    pub input: u64,
+    /// How long the API is told that the answer may be. `None` if the model's own limit is within all others.
+    pub max_tokens: Option<u32>,
+    /// Tokens of the answer at most, as far as is known.
+    pub most_output: u64,
+    /// Billionths of a dollar of both at most. `None` if the price is unknown.
+    pub most_cost: Option<u64>,
+}
+
+impl Allowance {
+    /// What an exchange took that was sent, and whose API did not say it: `came` bytes of an answer within this time. What
+    /// the API has said so far, if anything, is less than the whole. A model that may think does so unseen.
+    pub fn estimated(&self, came: usize, took: Duration, may_think: bool, so_far: Tokens) -> Tokens {
+        let hidden = if may_think { took.as_secs().saturating_add(1).saturating_mul(HIDDEN_TOKENS_PER_SECOND) } else { 0 };
+        let output = estimate(came).saturating_add(hidden).min(self.most_output).max(so_far.output);
+        let input = if so_far.input > 0 { so_far.input } else { self.input };
+        Tokens { input, cached: so_far.cached, output }
     }
 }
 
@@ -61,7 +84,7 @@ pub fn cost(declared: Option<&ModelDeclaration>, tokens: Tokens, cache_written: 
     })
 }
 
-/// How long the next answer may be: `Ok(None)` where the model's own limit is within all others.
+/// What the next exchange may take. `max_tokens` are those that the configuration allows an answer.
 ///
 /// # Errors
 /// Which limit stops the exchange, and what to do.
@@ -70,10 +93,12 @@ pub fn admit(
     declared: Option<&ModelDeclaration>,
     model: &str,
     question: usize,
+    max_tokens: Option<u32>,
     spent: &Spent,
-) -> Result<Option<u32>, String> {
+) -> Result<Allowance, String> {
     let input = estimate(question);
-    let most = declared.and_then(|model| model.output).map_or(ASSUMED_OUTPUT, u64::from);
+    let most = max_tokens.or(declared.and_then(|model| model.output)).map_or(ASSUMED_OUTPUT, u64::from);
+    let least_output = most.min(MIN_OUTPUT);
     let mut output = most;
     for (limit, used, name) in [
         (Some(limits.tokens_per_turn), spent.turn_tokens, "tokens_per_turn"),
@@ -81,24 +106,24 @@ pub fn admit(
     ] {
         let Some(limit) = limit else { continue };
         let left = limit.saturating_sub(used).saturating_sub(input);
-        if left < MIN_OUTPUT {
+        if left < least_output {
             return Err(format!(
                 "the next question may take {input} tokens, and {used} of `{name} = {limit}` under [chat] are used"
             ));
         }
         output = output.min(left);
     }
+    // What is written to a cache may cost more than what is only read.
+    let price = |output| {
+        let tokens = Tokens { input, cached: 0, output };
+        cost(declared, tokens, input).max(cost(declared, tokens, 0))
+    };
     for (limit, used, name) in [
         (limits.dollars_per_turn, spent.turn_cost, "dollars_per_turn"),
         (limits.dollars_per_day, spent.day_cost, "dollars_per_day"),
     ] {
         let Some(limit) = limit else { continue };
-        // What is written to a cache may cost more than what is only read.
-        let price = |output| {
-            let tokens = Tokens { input, cached: 0, output };
-            cost(declared, tokens, input).max(cost(declared, tokens, 0))
-        };
-        let (Some(least), Some(whole)) = (price(MIN_OUTPUT), price(output)) else {
+        let (Some(least), Some(whole)) = (price(least_output), price(output)) else {
             return Err(format!(
                 "the price of {model} is unknown, so that `{name}` under [chat] could be passed; remove the limit, set one \
                  of tokens, or ask a model whose price is known"
@@ -113,16 +138,17 @@ pub fn admit(
             ));
         }
         if whole > left {
-            output = affordable(output, left, price);
+            output = affordable(least_output, output, left, price);
         }
     }
-    let bounded = output < most;
-    Ok(bounded.then(|| u32::try_from(output).unwrap_or(u32::MAX)))
+    let bounded = max_tokens.is_some() || output < most;
+    let max_tokens = bounded.then(|| u32::try_from(output).unwrap_or(u32::MAX));
+    Ok(Allowance { input, max_tokens, most_output: output, most_cost: price(output) })
 }
 
 /// The longest answer, in tokens, that costs no more than what is left. The shortest one does not.
-fn affordable(most: u64, left: u64, price: impl Fn(u64) -> Option<u64>) -> u64 {
-    let (mut low, mut high) = (MIN_OUTPUT, most);
+fn affordable(least: u64, most: u64, left: u64, price: impl Fn(u64) -> Option<u64>) -> u64 {
+    let (mut low, mut high) = (least, most);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         if price(middle).is_some_and(|cost| cost <= left) { low = middle } else { high = middle - 1 }
@@ -163,19 +189,36 @@ mod tests {
     #[test]
     fn a_limit_of_money_needs_a_price() {
         let set = limits(Some(1.0), None);
-        let refused = admit(&set, None, "local", 100, &Spent::default()).unwrap_err();
+        let admitted = |limits: &Chat, declared, model, configured| {
+            admit(limits, declared, model, 100, configured, &Spent::default()).map(|allowed| allowed.max_tokens)
+        };
+        let refused = admitted(&set, None, "local", None).unwrap_err();
         assert!(refused.contains("the price of local is unknown"), "{refused}");
-        assert_eq!(admit(&limits(None, None), None, "local", 100, &Spent::default()), Ok(None));
-        assert_eq!(admit(&set, Some(&declared(3.0, 15.0)), "m", 100, &Spent::default()), Ok(None));
+        assert_eq!(admitted(&limits(None, None), None, "local", None), Ok(None));
+        assert_eq!(admitted(&set, Some(&declared(3.0, 15.0)), "m", None), Ok(None));
+        assert_eq!(admitted(&set, Some(&declared(3.0, 15.0)), "m", Some(100)), Ok(Some(100)), "as the person said");
     }
 
     #[test]
     fn a_limit_of_tokens_stops_what_would_pass_it() {
         let set = Chat { tokens_per_turn: 2000, ..Chat::default() };
         let used = |turn_tokens| Spent { turn_tokens, ..Spent::default() };
-        assert_eq!(admit(&set, None, "m", 2000, &used(0)), Ok(Some(1000)));
-        let refused = admit(&set, None, "m", 2000, &used(900)).unwrap_err();
+        assert_eq!(admit(&set, None, "m", 2000, None, &used(0)).unwrap().max_tokens, Some(1000));
+        let refused = admit(&set, None, "m", 2000, None, &used(900)).unwrap_err();
         assert!(refused.contains("tokens_per_turn = 2000"), "{refused}");
+    }
+
+    // LLM-5
+    #[test]
+    fn an_exchange_without_a_report_is_estimated_upward_and_within_what_it_was_allowed() {
+        let allowed = Allowance { input: 50, max_tokens: None, most_output: 2000, most_cost: None };
+        let (nothing, second) = (Tokens::default(), Duration::from_secs(1));
+        let estimated = |came, may_think, so_far| allowed.estimated(came, second, may_think, so_far);
+        assert_eq!(estimated(40, false, nothing), Tokens { input: 50, cached: 0, output: 20 });
+        assert_eq!(estimated(40, true, nothing).output, 1020, "thoughts that nobody sees count, too");
+        assert_eq!(estimated(1_000_000, true, nothing).output, 2000);
+        let so_far = Tokens { input: 31, cached: 7, output: 600 };
+        assert_eq!(estimated(40, false, so_far), so_far, "what the API has said is more exact");
     }
 
     proptest! {
@@ -187,8 +230,10 @@ mod tests {
         ) {
             let model = declared(input, output);
             let spent = Spent { day_cost: used, ..Spent::default() };
-            if let Ok(most) = admit(&limits(None, Some(limit)), Some(&model), "m", bytes, &spent) {
-                let tokens = Tokens { input: estimate(bytes), cached: 0, output: most.map_or(8000, u64::from) };
+            if let Ok(allowed) = admit(&limits(None, Some(limit)), Some(&model), "m", bytes, None, &spent) {
+                prop_assert!(used + allowed.most_cost.unwrap() <= nanos(limit));
+                prop_assert_eq!(allowed.most_output, allowed.max_tokens.map_or(8000, u64::from));
+                let tokens = Tokens { input: estimate(bytes), cached: 0, output: allowed.most_output };
                 for written in [0, tokens.input] {
                     let cost = cost(Some(&model), tokens, written).unwrap();
                     prop_assert!(used + cost <= nanos(limit));

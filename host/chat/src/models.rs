@@ -417,6 +417,11 @@ impl Exchange<'_> {
         Some(events)
     }
 
+    /// Whether the API may charge for it: it was sent, and not refused so far.
+    pub fn is_charged(&self) -> bool {
+        self.completion.is_charged()
+    }
+
     /// The answer, after hooks have seen it. To be called after the last event.
     ///
     /// # Errors

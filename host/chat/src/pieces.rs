@@ -20,6 +20,10 @@ pub(crate) struct Pieces {
     calls: HashMap<u32, Call>,
     /// What was used so far, as the API says.
     pub(crate) usage: Option<Usage>,
+    /// Bytes of texts, thoughts and arguments so far.
+    pub(crate) came: usize,
+    /// Whether the model has said that it is done.
+    pub(crate) is_whole: bool,
 }
 
 impl Pieces {
@@ -27,6 +31,11 @@ impl Pieces {
     pub(crate) fn take(&mut self, events: Vec<Event>) -> Vec<ChatEvent> {
         let mut kept: Vec<ChatEvent> = Vec::new();
         for event in events {
+            self.came += match &event {
+                Event::Text(more) | Event::Reasoning(more) => more.len(),
+                Event::CallArgs(more) => more.text.len(),
+                _ => 0,
+            };
             match event {
                 Event::Text(more) => match kept.last_mut() {
                     Some(ChatEvent::Text { text }) => text.push_str(&more),
@@ -53,8 +62,9 @@ impl Pieces {
                     }
                 }
                 Event::Usage(usage) => self.usage = Some(usage),
-                // The end of the exchange says it.
-                Event::Stop(_) | Event::Failed(_) => {}
+                // The end of the exchange says how it ended.
+                Event::Stop(_) => self.is_whole = true,
+                Event::Failed(_) => {}
             }
         }
         kept

@@ -65,6 +65,9 @@ pub enum ChatEvent {
         usage: Tokens,
         /// What it cost, in billionths of a US dollar. `None` if unknown.
         cost: Option<u64>,
+        /// Whether the API did not say what it took, so that `usage` is estimated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
         /// What went otherwise than it was asked for, a sentence each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
+use crate::budget::{Admission, Budget, Candidate, Reservation};
 use crate::context::{self, READ_SKILL};
 use crate::conversations::Running;
 use crate::costs::{self, Spent};
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<ConversationStore>,
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) approvals: Arc<Approvals>,
+    /// What exchanges of all turns may take of the day.
+    pub(crate) budget: Arc<Budget>,
     pub(crate) conversation: u64,
     pub(crate) cancelled: CancellationToken,
     /// The list that this turn is in.
@@ -131,6 +134,22 @@ struct Ended {
     result: String,
 }
 
+/// What is known of what an exchange took.
+#[derive(Clone, Copy)]
+struct Taken<'e> {
+    /// The model's name under `[models]`.
+    model: &'e str,
+    pieces: &'e Pieces,
+    /// Whether it came to the answer's end.
+    is_whole: bool,
+    /// How long it took.
+    took: Duration,
+    /// What it cost, as the API says.
+    cost: Option<u64>,
+    /// Tokens written to a cache, as the API says.
+    cache_written: u64,
+}
+
 /// A turn under way.
 pub(crate) struct Turn {
     shared: Arc<Shared>,
@@ -199,17 +218,6 @@ impl Turn {
     }
 
     async fn outcome(&mut self, models: &Arc<Models>) -> End {
-        let today = {
-            let store = Arc::clone(&self.shared.store);
-            blocking(move || store.used_today()).await
-        };
-        match today {
-            Ok(today) => {
-                self.spent.day_tokens = today.tokens.input + today.tokens.output;
-                self.spent.day_cost = today.cost;
-            }
-            Err(error) => return error.into(),
-        }
         let mut step = Step::Ask;
         loop {
             let next = match step {
@@ -291,8 +299,8 @@ impl Turn {
         }
     }
 
-    /// What a model is asked now.
-    async fn question(&mut self, models: &Models, model: &str) -> Result<Question, End> {
+    /// What a model is asked now, and what that may take.
+    async fn question(&mut self, models: &Models, model: &str) -> Result<(Question, Reservation), End> {
         self.catch_up().await?;
         self.notice().await?;
         let declared = models.declared(model);
@@ -310,16 +318,35 @@ impl Turn {
         let size = instructions.len()
             + tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.input.len()).sum::<usize>()
             + messages.iter().map(size).sum::<usize>();
-        let (most, temperature) = models.manner(model);
-        let allowed = costs::admit(&self.limits, declared.as_ref(), model, size, &self.spent)
-            .map_err(|why| End(Outcome::Limit, Some(why)))?;
-        let max_tokens = most.map_or(allowed, |most| Some(allowed.map_or(most, |allowed| most.min(allowed))));
+        let (max_tokens, temperature) = models.manner(model);
+        let (limits, turn, model) = (self.limits.clone(), self.spent, model.to_owned());
+        let reserved = self.admitted(Candidate { limits, declared, model, question: size, max_tokens, turn }).await?;
+        let max_tokens = reserved.allowed.max_tokens;
         let how = Parameters { max_tokens, temperature, top_p: None, stop: Vec::new(), schema: None, effort: None };
-        Ok(Question { instructions, messages, tools, choice: ToolChoice::Auto, how })
+        Ok((Question { instructions, messages, tools, choice: ToolChoice::Auto, how }, reserved))
+    }
+
+    /// Reserves what an exchange may take, after others that may take what is left of the day.
+    async fn admitted(&self, exchange: Candidate) -> Result<Reservation, End> {
+        loop {
+            let settled = self.shared.budget.settled();
+            let (shared, exchange) = (Arc::clone(&self.shared), exchange.clone());
+            let admission =
+                blocking(move || shared.budget.admit(&exchange, || shared.store.used_today())).await?;
+            match admission {
+                Admission::Admitted(reserved) => return Ok(reserved),
+                Admission::Refused(why) => return Err(End(Outcome::Limit, Some(why))),
+                Admission::Later => {}
+            }
+            tokio::select! {
+                () = settled => {}
+                end = self.interrupted() => return Err(end),
+            }
+        }
     }
 
     async fn exchange(&mut self, models: &Arc<Models>, model: &str) -> Result<Result<Exchanged, Error>, End> {
-        let question = self.question(models, model).await?;
+        let (question, reserved) = self.question(models, model).await?;
         self.shared.keep(vec![ChatEvent::Asked { model: model.to_owned() }]).await?;
         let asker = format!("conversation {}", self.shared.conversation);
         let cancelled = self.shared.cancelled.child_token();
@@ -332,69 +359,77 @@ impl Turn {
             Ok(exchange) => exchange,
             Err(error) => return Ok(Err(error)),
         };
+        let began = Instant::now();
         let mut pieces = Pieces::default();
         let streamed = self.stream(&mut exchange, &mut pieces).await;
+        let (is_charged, took) = (exchange.is_charged(), began.elapsed());
+        let is_whole = streamed.is_ok() && pieces.is_whole;
         let ended = match streamed {
-            Ok(()) => exchange.end().await,
-            Err(end) => {
-                self.account(models, model, pieces.usage, None, Vec::new()).await?;
-                return Err(end);
-            }
+            Ok(()) => Ok(exchange.end().await),
+            // The rest is not waited for.
+            Err(end) => Err(end),
         };
         drop(guard);
-        match ended {
-            Ok(exchanged) => {
-                let Exchanged { answer, report } = &exchanged;
-                let answered = ChatEvent::Answered {
-                    model: model.to_owned(),
-                    stop: word(&answer.stop),
-                    usage: tokens(answer.usage),
-                    cost: None,
-                    notes: report.as_ref().map(|report| report.notes.clone()).unwrap_or_default(),
-                };
-                let reported = report.as_ref().map_or((None, None), |report| (report.cost, report.cache_written));
-                self.account(models, model, Some(answer.usage), Some(reported), vec![answered]).await?;
-                Ok(Ok(exchanged))
-            }
-            Err(error) => {
-                if pieces.usage.is_some() {
-                    self.account(models, model, pieces.usage, None, Vec::new()).await?;
-                }
-                Ok(Err(error))
-            }
+        let mut events = Vec::new();
+        let mut report = None;
+        if let Ok(Ok(exchanged)) = &ended {
+            report = exchanged.report.as_ref();
+            events.push(ChatEvent::Answered {
+                model: model.to_owned(),
+                stop: word(&exchanged.answer.stop),
+                usage: Tokens::default(),
+                cost: None,
+                estimated: false,
+                notes: report.map(|report| report.notes.clone()).unwrap_or_default(),
+            });
         }
+        if is_charged || pieces.usage.is_some() || !events.is_empty() {
+            let taken = Taken {
+                model,
+                pieces: &pieces,
+                is_whole,
+                took,
+                cost: report.and_then(|report| report.cost),
+                cache_written: report.and_then(|report| report.cache_written).unwrap_or(0).into(),
+            };
+            self.account(models, &taken, reserved, events).await?;
+        }
+        ended
     }
 
-    /// Keeps what an exchange took, with the events that tell of it. `reported` is the cost and the tokens written to a cache,
-    /// as far as the API says, of a whole answer.
+    /// Keeps what an exchange took, with the events that tell of it, and settles what was reserved for it.
     async fn account(
         &mut self,
         models: &Models,
-        model: &str,
-        usage: Option<Usage>,
-        reported: Option<(Option<u64>, Option<u32>)>,
+        taken: &Taken<'_>,
+        reserved: Reservation,
         mut events: Vec<ChatEvent>,
     ) -> Result<(), End> {
-        let tokens = usage.map(tokens).unwrap_or_default();
-        let is_counted = usage.is_some_and(|usage| usage.input > 0 || usage.output > 0);
-        let cost = match reported {
+        let Taken { model, pieces, is_whole, took, cost, cache_written } = *taken;
+        let declared = models.declared(model);
+        let said = pieces.usage.map(tokens).unwrap_or_default();
+        let is_free = models.is_free(model);
+        let estimated = !is_whole || (said.input == 0 && said.output == 0);
+        let tokens = if estimated {
+            let thinks = declared.as_ref().and_then(|model| model.thinks);
+            let may_think = thinks.unwrap_or(!is_free && !is_whole);
+            reserved.allowed.estimated(pieces.came, took, may_think, said)
+        } else {
+            said
+        };
+        let cost = match cost {
             // On this computer nothing is charged, whatever is counted.
-            _ if models.is_free(model) => Some(0),
-            // Of an answer that broke off it is not known what is charged.
-            None => None,
-            Some((Some(cost), _)) => Some(cost),
-            Some((None, written)) if is_counted => {
-                costs::cost(models.declared(model).as_ref(), tokens, written.unwrap_or(0).into())
-            }
-            Some((None, _)) => None,
+            _ if is_free => Some(0),
+            Some(cost) => Some(cost),
+            None => costs::cost(declared.as_ref(), tokens, cache_written),
         };
         for event in &mut events {
-            if let ChatEvent::Answered { cost: known, .. } = event {
-                *known = cost;
+            if let ChatEvent::Answered { usage, cost: known, estimated: is_estimated, .. } = event {
+                (*usage, *known, *is_estimated) = (tokens, cost, estimated);
             }
         }
         self.spent.add(tokens, cost);
-        if let Some(usage) = usage {
+        if let Some(usage) = pieces.usage {
             let Usage { input, cached, output } = &mut self.usage;
             *input = input.saturating_add(usage.input);
             *cached = cached.saturating_add(usage.cached);
@@ -404,8 +439,8 @@ impl Turn {
         let shared = Arc::clone(&self.shared);
         let append = move || {
             let conversation = shared.conversation;
-            let used = Used { conversation, model: &model, provider: &provider, tokens, cost };
-            shared.store.append_answer(&used, &events)
+            let used = Used { conversation, model: &model, provider: &provider, tokens, cost, estimated };
+            reserved.settle(|| shared.store.append_answer(&used, &events))
         };
         self.shared.kept(append).await?;
         Ok(())

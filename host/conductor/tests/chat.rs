@@ -354,6 +354,81 @@ fn no_question_is_asked_that_could_pass_a_limit() {
     }
 }
 
+/// A configuration in which a model that is not free is asked, with these limits.
+fn priced(model: &Model, limits: &str) -> String {
+    let port = model.port;
+    format!(
+        "[chat]\nmodels = ['priced']\n{limits}\n\n[models.priced]\nprovider = 'openai-compatible'\nmodel = 'm'\n\
+         url = 'http://127.0.0.1:{port}/v1'\nmax_tokens = 4000\nprice = {{ input = 1, output = 2 }}\n"
+    )
+}
+
+// LLM-5: turns at once share what is left of the day.
+#[test]
+fn many_turns_at_once_pass_no_limit_of_the_day() {
+    const LIMIT: u64 = 90_000;
+    let model = Model::new(|_, request| {
+        // As a model does, so that many are asked at once; it takes all that it may.
+        std::thread::sleep(Duration::from_millis(300));
+        let output = request["max_tokens"].as_u64().or(request["max_completion_tokens"].as_u64()).unwrap();
+        Reply::Taking("Here I am.", request.to_string().len() as u64 / 4, output)
+    });
+    let stage = Stage::new(&model, &priced(&model, &format!("tokens_per_day = {LIMIT}")));
+    let outcomes: Vec<Outcome> = std::thread::scope(|all| {
+        let one = || end(&stage.turn(stage.begin(), "hello")).0;
+        let turns: Vec<_> = (0..24).map(|_| all.spawn(one)).collect();
+        turns.into_iter().map(|turn| turn.join().unwrap()).collect()
+    });
+    let row = &stage.client.usage(UsageBy::Model).unwrap()[0];
+    let used = row.tokens.input + row.tokens.output;
+    assert!(used <= LIMIT, "{used} of {LIMIT} tokens");
+    let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count();
+    assert!(count(Outcome::Done) >= 2 && count(Outcome::Limit) >= 1, "{outcomes:?}");
+    assert_eq!((count(Outcome::Done) + count(Outcome::Limit), row.estimated), (24, 0), "{outcomes:?}");
+}
+
+// LLM-5: an answer that is broken off is charged, as far as is known.
+#[test]
+fn a_limit_of_the_day_is_not_evaded_by_cancelling() {
+    for limit in ["tokens_per_day = 90000", "dollars_per_day = 0.09"] {
+        let model = Model::new(|_, _| Reply::Hang("Once upon"));
+        let stage = Stage::new(&model, &priced(&model, limit));
+        let id = stage.begin();
+        let mut cancelled = 0;
+        let why = loop {
+            let events = stage.turn_with(id, "a story", |event| {
+                if matches!(event, ChatEvent::Text { .. }) {
+                    stage.client.cancel_turn(id).unwrap();
+                }
+            });
+            match end(&events) {
+                (Outcome::Cancelled, _) => cancelled += 1,
+                (Outcome::Limit, why) => break why,
+                other => panic!("{other:?}"),
+            }
+            assert!(cancelled < 90, "{limit} is passed by cancelling");
+        };
+        assert!(why.contains(limit), "{why}");
+        let row = &stage.client.usage(UsageBy::Model).unwrap()[0];
+        assert!(cancelled >= 1 && row.tokens.input > 0 && row.tokens.output > 0, "{row:?}");
+        assert_eq!((row.exchanges, row.estimated, row.unknown), (cancelled, cancelled, 0));
+        assert!(row.tokens.input + row.tokens.output <= 90_000 && row.cost <= 90_000_000, "{row:?}");
+        let usage = String::from_utf8(stage.run(&["models", "usage"]).stdout).unwrap();
+        assert!(usage.contains(&format!("{cancelled} ({cancelled} estimated)")), "{usage}");
+    }
+}
+
+// A model that can't be reached, or refuses, has taken nothing.
+#[test]
+fn what_was_refused_is_not_charged() {
+    let model = Model::new(|_, _| Reply::Status(400, "no"));
+    let stage = Stage::new(&model, &priced(&model, "tokens_per_day = 90000"));
+    for _ in 0..3 {
+        assert_eq!(end(&stage.turn(stage.begin(), "hello")).0, Outcome::Failed);
+    }
+    assert_eq!(stage.client.usage(UsageBy::Model).unwrap(), []);
+}
+
 // LLM-4: the process of the host is killed in the middle of an answer; all that was shown is there afterwards.
 #[test]
 fn a_host_that_is_killed_loses_nothing_that_was_shown() {

@@ -31,6 +31,7 @@ fn answered() -> ChatEvent {
         stop: "done".into(),
         usage: Tokens::default(),
         cost: None,
+        estimated: false,
         notes: Vec::new(),
     }
 }

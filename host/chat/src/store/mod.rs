@@ -78,8 +78,11 @@ const SCHEMA: &str = "
     CREATE VIRTUAL TABLE said USING fts5(text, conversation UNINDEXED, number UNINDEXED);
     PRAGMA user_version = 1;";
 
+/// What brings the layout from each version to the next, from 1 on.
+const MIGRATIONS: [&str; 1] = ["ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;"];
+
 /// The layout's version.
-const VERSION: i64 = 1;
+const VERSION: usize = 1 + MIGRATIONS.len();
 
 /// Why something is not kept or not found.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +100,7 @@ pub enum StoreError {
     #[error("conversations.sqlite has the layout {found}; this version knows {VERSION}")]
     Layout {
         /// The layout of the file.
-        found: i64,
+        found: usize,
     },
     /// The file can't be read or written.
     #[error("conversations.sqlite: {0}")]
@@ -179,13 +182,8 @@ impl ConversationStore {
              PRAGMA synchronous = FULL;
              PRAGMA journal_size_limit = 4194304;",
         )?;
-        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        match version {
-            0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?,
-            VERSION => {}
-            found => return Err(StoreError::Layout { found }),
-        }
         let store = Self(Mutex::new(connection));
+        store.change(lay_out)?;
         store.close_turns()?;
         Ok(store)
     }
@@ -382,6 +380,23 @@ impl ConversationStore {
             view(change, fork.id)
         })
     }
+}
+
+/// Brings the file to the layout of this version.
+fn lay_out(change: &Transaction<'_>) -> Result<(), StoreError> {
+    let found: usize = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found == 0 {
+        change.execute_batch(SCHEMA)?;
+    }
+    let missing = MIGRATIONS.get(found.max(1) - 1..).ok_or(StoreError::Layout { found })?;
+    for migration in missing {
+        change.execute_batch(migration)?;
+    }
+    // A later layout is left as it is.
+    if !missing.is_empty() {
+        change.pragma_update(None, "user_version", VERSION)?;
+    }
+    Ok(())
 }
 
 fn append(change: &Transaction<'_>, id: u64, events: &[ChatEvent]) -> Result<Vec<Recorded>, StoreError> {

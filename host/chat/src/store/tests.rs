@@ -78,13 +78,14 @@ fn costs_add_up_and_what_is_unknown_stays_so() {
         provider: "p",
         tokens: Tokens { input: 10, cached: 4, output: 2 },
         cost,
+        estimated: model == "b",
     };
     store.append_answer(&used("a", Some(7)), &[]).unwrap();
     store.append_answer(&used("a", None), &[]).unwrap();
     store.append_answer(&used("b", Some(5)), &[]).unwrap();
     let rows = store.usage(UsageBy::Model).unwrap();
-    let rows: Vec<_> = rows.iter().map(|row| (row.of.as_str(), row.exchanges, row.cost, row.unknown)).collect();
-    assert_eq!(rows, [("a", 2, 7, 1), ("b", 1, 5, 0)]);
+    let row = |row: &usage::UsageRow| (row.of.clone(), row.exchanges, row.cost, row.unknown, row.estimated);
+    assert_eq!(rows.iter().map(row).collect::<Vec<_>>(), [("a".into(), 2, 7, 1, 0), ("b".into(), 1, 5, 0, 1)]);
     store.delete(id).unwrap();
     let today = store.used_today().unwrap();
     assert_eq!((today.exchanges, today.cost, today.tokens.input), (3, 12, 30), "also of what was deleted");
@@ -97,10 +98,31 @@ fn a_later_layout_is_left_alone() {
     let home = tempfile::tempdir().unwrap();
     drop(ConversationStore::open(home.path()).unwrap());
     let file = Connection::open(home.path().join("conversations.sqlite")).unwrap();
-    file.execute_batch("PRAGMA user_version = 2;").unwrap();
+    let later = VERSION + 1;
+    file.pragma_update(None, "user_version", later).unwrap();
     drop(file);
     let error = ConversationStore::open(home.path()).unwrap_err();
-    assert!(matches!(error, StoreError::Layout { found: 2 }), "{error}");
+    assert!(matches!(error, StoreError::Layout { found } if found == later), "{error}");
+}
+
+#[test]
+fn a_file_of_the_first_layout_is_read_and_brought_to_this_one() {
+    let home = tempfile::tempdir().unwrap();
+    let file = Connection::open(home.path().join("conversations.sqlite")).unwrap();
+    file.execute_batch(SCHEMA).unwrap();
+    file.execute_batch(
+        "INSERT INTO conversations VALUES (3, 'hello', NULL, 1, 1, 0, 0, 0);
+         INSERT INTO usage VALUES (3, 1, '2026-11-24', 'm', 'p', 10, 0, 2, 7);",
+    )
+    .unwrap();
+    drop(file);
+    // Twice: the second time nothing is left to do.
+    for _ in 0..2 {
+        let store = ConversationStore::open(home.path()).unwrap();
+        assert_eq!(store.view(3).unwrap().title, "hello");
+        let rows = store.usage(UsageBy::Model).unwrap();
+        assert_eq!((rows[0].cost, rows[0].tokens.input, rows[0].estimated), (7, 10, 0));
+    }
 }
 
 #[cfg(unix)]

@@ -1,7 +1,8 @@
 //! What exchanges took and cost: kept for each, added up by conversation, model, provider or day.
 //!
 //! Tokens are counted as the API counts them. A cost is what the API reports, or what the prices say that the provider's
-//! feature declares as of a day; where neither is known, it is unknown, and stays so in every sum.
+//! feature declares as of a day; where neither is known, it is unknown, and stays so in every sum. What an API did not say,
+//! since its answer broke off or it never does, is estimated, upward, and marked so.
 
 use rusqlite::params;
 use schemars::JsonSchema;
@@ -54,6 +55,10 @@ pub struct UsageRow {
     pub cost: u64,
     /// Answers whose cost is unknown.
     pub unknown: u64,
+    /// Answers whose API did not say what they took, as those that broke off: their tokens, and their cost where prices
+    /// are known, are estimated.
+    #[serde(default)]
+    pub estimated: u64,
 }
 
 /// What one answer took.
@@ -69,6 +74,8 @@ pub struct Used<'a> {
     pub tokens: Tokens,
     /// In billionths of a US dollar. `None` if unknown.
     pub cost: Option<u64>,
+    /// Whether the tokens are estimated.
+    pub estimated: bool,
 }
 
 impl ConversationStore {
@@ -82,12 +89,12 @@ impl ConversationStore {
         events: &[crate::record::ChatEvent],
     ) -> Result<Vec<crate::record::Recorded>, StoreError> {
         self.change(|change| {
-            let Used { conversation, model, provider, tokens, cost } = *used;
+            let Used { conversation, model, provider, tokens, cost, estimated } = *used;
             let at = unix_millis();
             change.execute(
-                "INSERT INTO usage (conversation, at, day, model, provider, input, cached, output, cost)
-                 VALUES (?1, ?2, strftime('%Y-%m-%d', ?2 / 1000, 'unixepoch'), ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![conversation, at, model, provider, tokens.input, tokens.cached, tokens.output, cost],
+                "INSERT INTO usage (conversation, at, day, model, provider, input, cached, output, cost, estimated)
+                 VALUES (?1, ?2, strftime('%Y-%m-%d', ?2 / 1000, 'unixepoch'), ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![conversation, at, model, provider, tokens.input, tokens.cached, tokens.output, cost, estimated],
             )?;
             super::append(change, conversation, events)
         })
@@ -102,7 +109,7 @@ impl ConversationStore {
         // The column is one of four words of this program.
         let query = format!(
             "SELECT CAST({} AS TEXT), count(*), sum(input), sum(cached), sum(output), coalesce(sum(cost), 0),
-                    count(*) - count(cost) FROM usage GROUP BY 1 ORDER BY {order} LIMIT {MAX_ROWS}",
+                    count(*) - count(cost), sum(estimated) FROM usage GROUP BY 1 ORDER BY {order} LIMIT {MAX_ROWS}",
             by.as_str()
         );
         let connection = self.0.lock();
@@ -117,7 +124,7 @@ impl ConversationStore {
     /// See [`StoreError`].
     pub fn used_today(&self) -> Result<UsageRow, StoreError> {
         let query = "SELECT '', count(*), coalesce(sum(input), 0), coalesce(sum(cached), 0), coalesce(sum(output), 0),
-                coalesce(sum(cost), 0), count(*) - count(cost)
+                coalesce(sum(cost), 0), count(*) - count(cost), coalesce(sum(estimated), 0)
              FROM usage WHERE day = strftime('%Y-%m-%d', ?1 / 1000, 'unixepoch')";
         Ok(self.0.lock().query_row(query, [unix_millis()], row)?)
     }
@@ -125,5 +132,6 @@ impl ConversationStore {
 
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<UsageRow> {
     let tokens = Tokens { input: row.get(2)?, cached: row.get(3)?, output: row.get(4)? };
-    Ok(UsageRow { of: row.get(0)?, exchanges: row.get(1)?, tokens, cost: row.get(5)?, unknown: row.get(6)? })
+    let (cost, unknown, estimated) = (row.get(5)?, row.get(6)?, row.get(7)?);
+    Ok(UsageRow { of: row.get(0)?, exchanges: row.get(1)?, tokens, cost, unknown, estimated })
 }

@@ -34,6 +34,8 @@ pub const FEATURES: [&str; 4] = ["openai-compatible", "mapping-tools", "binding-
 /// What the model answers.
 pub enum Reply {
     Text(&'static str),
+    /// A text that took so many tokens: read, written.
+    Taking(&'static str, u64, u64),
     /// Calls of tools with their arguments, several in one answer.
     Calls(Vec<(&'static str, Value)>),
     /// A whole answer, as to the question which models there are.
@@ -84,13 +86,17 @@ pub fn answer(mut peer: TcpStream, seen: &Mutex<Vec<Value>>, script: &dyn Fn(usi
     };
     let data = |value: Value| format!("data: {value}\n\n");
     let delta = |delta: Value| data(json!({ "choices": [{ "delta": delta }] }));
-    let end = |why: &str| {
-        let usage = json!({ "choices": [], "usage": { "prompt_tokens": 100, "completion_tokens": 20 } });
+    let end_taking = |why: &str, read: u64, written: u64| {
+        let usage = json!({ "choices": [], "usage": { "prompt_tokens": read, "completion_tokens": written } });
         let stop = json!({ "choices": [{ "delta": {}, "finish_reason": why }] });
         format!("{}{}data: [DONE]\n\n", data(stop), data(usage))
     };
+    let end = |why: &str| end_taking(why, 100, 20);
     let (body, hangs) = match script(number, &request) {
         Reply::Text(text) => (delta(json!({ "content": text })) + &end("stop"), false),
+        Reply::Taking(text, read, written) => {
+            (delta(json!({ "content": text })) + &end_taking("stop", read, written), false)
+        }
         Reply::Calls(calls) => {
             let call = |(index, (name, args)): (usize, (&str, Value))| {
                 let function = json!({ "name": name, "arguments": args.to_string() });

@@ -114,9 +114,10 @@ fn markdown(view: &ConversationView, events: &[Recorded]) -> String {
                 writeln!(text, "- `{feature}` notified:\n  > {quoted}")
             }
             ChatEvent::ModelFailed { error, .. } => writeln!(text, "- gave no answer: {error}"),
-            ChatEvent::Answered { usage, cost, .. } => {
+            ChatEvent::Answered { usage, cost, estimated, .. } => {
                 let cost = cost.map_or("at an unknown price".to_owned(), dollars);
-                writeln!(text, "\n*{} tokens read, {} written, {cost}*", usage.input, usage.output)
+                let about = if *estimated { "estimated: " } else { "" };
+                writeln!(text, "\n*{about}{} tokens read, {} written, {cost}*", usage.input, usage.output)
             }
             ChatEvent::TurnEnded { outcome, why } if *outcome != Outcome::Done => {
                 writeln!(text, "\n*The turn ended early: {}*", why.as_deref().unwrap_or("it was cancelled"))

@@ -146,13 +146,17 @@ fn usage(client: &Client, by: By, as_json: bool) -> CommandResult {
         return Ok(());
     }
     let mut table = Table::new(["OF", "ANSWERS", "TOKENS READ", "OF A CACHE", "WRITTEN", "COST"]);
-    for UsageRow { of, exchanges, tokens, cost, unknown } in &rows {
+    for UsageRow { of, exchanges, tokens, cost, unknown, estimated } in &rows {
         let cost = match unknown {
             0 => dollars(*cost),
             _ if unknown == exchanges => "unknown".to_owned(),
             _ => format!("{} and {unknown} answers at an unknown price", dollars(*cost)),
         };
-        table.row([of, exchanges, &tokens.input, &tokens.cached, &tokens.output, &cost]);
+        let exchanges = match estimated {
+            0 => exchanges.to_string(),
+            count => format!("{exchanges} ({count} estimated)"),
+        };
+        table.row([of, &exchanges, &tokens.input, &tokens.cached, &tokens.output, &cost]);
     }
     terminal::print_table(&table);
     Ok(())
