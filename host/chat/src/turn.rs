@@ -636,9 +636,9 @@ fn args(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// A tool as the model is shown it: what its feature wrote is one bounded line.
+/// A tool as the model is shown it: what its feature wrote is bounded, and behind the gutter.
 fn described(tool: ToolFacts) -> Tool {
-    Tool { name: tool.name, description: excerpt(&tool.summary, 2 * fence::MAX_LINE), input: tool.input.to_string() }
+    Tool { name: tool.name, description: fence::description(&tool.summary), input: fence::schema(&tool.input) }
 }
 
 /// The tool with which skills are read.
