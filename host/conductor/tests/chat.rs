@@ -138,6 +138,47 @@ fn the_command_line_talks_lists_exports_and_says_what_it_cost() {
     assert!(String::from_utf8(refused.stderr).unwrap().contains("there is no conversation 1"));
 }
 
+// CLI-1, LLM-4
+#[test]
+fn a_conversation_is_shown_and_forked_at_the_command_line() {
+    let model = Model::new(|number, _| match number {
+        0 => Reply::Text("Hello."),
+        1 => Reply::Text("Once upon a time."),
+        _ => Reply::Text("Well?"),
+    });
+    let stage = Stage::new(&model, "");
+    let text = |arguments: &[&str]| {
+        let output = stage.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let json = |arguments: &[&str]| serde_json::from_str::<Value>(&text(arguments)).unwrap();
+    text(&["chat", "greet me"]);
+    text(&["chat", "--conversation", "1", "now a story"]);
+    let shown = text(&["chat", "show", "1"]);
+    assert!(shown.contains("# greet me") && shown.contains("## You") && shown.contains("Once upon a time."), "{shown}");
+    let whole = json(&["chat", "show", "1", "--json"]);
+    assert_eq!(whole, json(&["chat", "export", "1", "--json"]));
+    assert_eq!((&whole["conversation"]["id"], &whole["conversation"]["title"]), (&json!(1), &json!("greet me")));
+    let events = whole["events"].as_array().unwrap();
+    let first = events.iter().find(|event| event["kind"] == "turn_ended").unwrap()["number"].as_u64().unwrap();
+    assert!((first as usize) < events.len(), "{events:?}");
+
+    // Up to the end of the first turn, as a program and as a person has it forked.
+    let fork = json(&["chat", "fork", "1", "--through", &first.to_string(), "--json"]);
+    assert_eq!((&fork["id"], &fork["last"]), (&json!(2), &json!(first)));
+    assert_eq!(text(&["chat", "fork", "1"]), "conversation 3; go on with: conductor chat --conversation 3\n");
+    text(&["chat", "--conversation", "2", "go on"]);
+    let sent = model.requests()[2]["messages"].to_string();
+    assert!(sent.contains("greet me") && !sent.contains("Once upon a time."), "{sent}");
+    text(&["chat", "--conversation", "3", "go on"]);
+    assert!(model.requests()[3]["messages"].to_string().contains("Once upon a time."));
+    assert_eq!(json(&["chat", "show", "1", "--json"]), whole, "the first one is as it was");
+    let missing = stage.run(&["chat", "fork", "9"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8(missing.stderr).unwrap().contains("there is no conversation 9"));
+}
+
 // PLN-3: what reaches devices is asked for, exactly; neither a model nor a tool's result agrees to it.
 #[test]
 fn a_call_that_reaches_devices_is_made_once_for_the_person_who_saw_it() {

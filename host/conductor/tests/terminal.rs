@@ -275,6 +275,54 @@ fn ctrl_c_ends_a_turn_alone_and_the_exit_code_says_so() {
     assert_eq!(last, Some(ChatEvent::TurnEnded { outcome: Outcome::Cancelled, why: None }));
 }
 
+// LLM-9, SKL-4: what a person types there about models, skills and another conversation.
+#[test]
+fn another_model_skills_and_another_conversation_are_had_at_the_prompt() {
+    let model = Model::new(|_, request| match request["model"].as_str() {
+        Some("second") => Reply::Text("the second one here"),
+        _ => Reply::Text("the first one here"),
+    });
+    let port = model.port;
+    let more = format!(
+        "[chat]\nmodels = ['local', 'other']\n\n[models.other]\nprovider = 'openai-compatible'\nmodel = 'second'\n\
+         url = 'http://127.0.0.1:{port}/v1'\n"
+    );
+    let home = Home::new(&model, &more);
+    let folder = home.0.join("skills/lamps");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("SKILL.md"), "---\nname: lamps\ndescription: Use for lamps of the stage.\n---\nCarefully.\n")
+        .unwrap();
+    let stage = Stage::start(home, SimulatedPorts::new());
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    for (line, answer) in [
+        ("hello", "  the first one here"),
+        ("/skills", "lamps"),
+        ("/model", "second"),
+        ("/model nobody", "there is no model \"nobody\"; there are: local, other"),
+        ("/model other", "other is asked from now on"),
+        ("and you?", "  the second one here"),
+        // It is the conversation's from now on.
+        ("still you?", "  the second one here"),
+        ("/new", "conversation 2"),
+        ("who is there?", "  the first one here"),
+    ] {
+        terminal.prompt();
+        terminal.type_line(line);
+        terminal.expect(answer);
+    }
+    terminal.prompt();
+    terminal.type_line("/quit");
+    let (code, lines) = terminal.end();
+    assert_eq!(code, Some(0), "{lines:?}");
+    let text = lines.join("\n");
+    assert!(text.contains("Use for lamps of the stage."), "{text}");
+    assert!(text.ends_with("go on with: conductor chat --conversation 2"), "{text}");
+    let requests = model.requests();
+    let asked: Vec<&str> = requests.iter().map(|request| request["model"].as_str().unwrap()).collect();
+    assert_eq!(asked, ["m", "second", "second", "m"]);
+    assert!(!requests[3]["messages"].to_string().contains("and you?"), "it is another conversation");
+}
+
 // Cancelled by another program it was not this one's signal.
 #[test]
 fn a_turn_that_another_program_cancels_has_failed() {

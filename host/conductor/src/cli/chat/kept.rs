@@ -1,4 +1,4 @@
-//! Conversations that are kept: listing, searching, showing, exporting, deleting.
+//! Conversations that are kept: listing, searching, showing, exporting, forking, deleting.
 
 use std::fmt::Write as _;
 
@@ -20,19 +20,25 @@ pub(super) fn run(places: &Paths, command: &ChatCommand) -> CommandResult {
     match command {
         ChatCommand::List(output) => list(&client, None, output.json),
         ChatCommand::Search { words, output } => list(&client, Some(words), output.json),
-        ChatCommand::Show { id } => {
-            let (view, events) = read(&client, *id)?;
-            let mut lines = Lines::new();
-            lines.push_text("", &markdown(&view, &events));
-            terminal::print(&lines);
-            Ok(())
-        }
-        ChatCommand::Export { id, output } => {
+        ChatCommand::Show { id, output } | ChatCommand::Export { id, output } => {
             let (view, events) = read(&client, *id)?;
             if output.json {
                 terminal::json(&json!({ "conversation": view, "events": events }))?;
-            } else {
+            } else if matches!(command, ChatCommand::Export { .. }) {
                 terminal::document(&markdown(&view, &events));
+            } else {
+                let mut lines = Lines::new();
+                lines.push_text("", &markdown(&view, &events));
+                terminal::print(&lines);
+            }
+            Ok(())
+        }
+        ChatCommand::Fork { id, through, output } => {
+            let fork = client.fork_conversation(*id, *through)?;
+            if output.json {
+                terminal::json(&fork)?;
+            } else {
+                outln!("conversation {}; go on with: conductor chat --conversation {}", fork.id, fork.id);
             }
             Ok(())
         }

@@ -55,11 +55,23 @@ pub(super) enum ChatCommand {
     Show {
         /// Its number
         id: u64,
+        #[command(flatten)]
+        output: Output,
     },
     /// Print a conversation as Markdown, or as JSON with everything in it
     Export {
         /// Its number
         id: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Begin another conversation with what was said in this one; both go on for themselves
+    Fork {
+        /// Its number
+        id: u64,
+        /// Only up to the event with this number, as `chat show ID --json` has them [default: all]
+        #[arg(long, value_name = "NUMBER")]
+        through: Option<u64>,
         #[command(flatten)]
         output: Output,
     },
