@@ -323,6 +323,32 @@ fn another_model_skills_and_another_conversation_are_had_at_the_prompt() {
     assert!(!requests[3]["messages"].to_string().contains("and you?"), "it is another conversation");
 }
 
+#[test]
+fn an_answer_is_as_wide_as_the_terminal_is_by_then() {
+    const ANSWER: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen end";
+    let model = Model::new(|_, _| Reply::Text(ANSWER));
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    let mut widths = Vec::new();
+    for columns in [100, 30, 60] {
+        terminal.resize(columns, 40);
+        terminal.prompt();
+        terminal.type_line("count");
+        terminal.expect(" end");
+        let lines = terminal.screen.lines();
+        let from = lines.iter().rposition(|line| line.starts_with("  one two")).unwrap();
+        let to = lines.iter().rposition(|line| line.contains(" end")).unwrap();
+        let longest = lines[from..=to].iter().map(String::len).max().unwrap();
+        widths.push(longest);
+        // As many words as there is room for, and no more.
+        assert!(longest <= columns.into() && longest + 10 > columns.into(), "{columns}: {}", lines.join("\n"));
+    }
+    assert!(widths[1] < widths[2] && widths[2] < widths[0], "{widths:?}");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
 // Cancelled by another program it was not this one's signal.
 #[test]
 fn a_turn_that_another_program_cancels_has_failed() {

@@ -32,8 +32,11 @@ impl Shown {
     pub(super) fn event(&mut self, one: &Recorded) {
         match &one.event {
             ChatEvent::Text { text } => {
+                if !std::mem::replace(&mut self.is_saying, true) {
+                    // As wide as the terminal is by now.
+                    self.answer = Rendered::new();
+                }
                 self.answer.push(text);
-                self.is_saying = true;
                 self.is_open = !text.ends_with('\n');
             }
             ChatEvent::Call { call, tool, args, .. } => {
