@@ -203,7 +203,7 @@ const SCENES: &[(&str, Plays, Ends)] = &[
     // Statuses.
     ("has-no-credit", |wire, _| response("402 Payment Required", &[], &wire.refusal("")), Fails(&["402", "no credit"])),
     ("knows-no-such-model", |wire, _| response("404 Not Found", &[], &wire.refusal("no model m")), Fails(&["404", "no model m"])),
-    ("has-too-long-a-question", |wire, _| response("413 Too Large", &[], &wire.refusal("too long")), Fails(&["413", "too long"])),
+    ("has-too-long-a-question", |wire, _| response("413 Too Large", &[], &wire.refusal("too long")), Fails(&["413", "too long", "/new"])),
     ("fails-always", |wire, _| response("500 Oops", &["retry-after: 0"], &wire.refusal("it broke")), Fails(&["500", "it broke"])),
     ("is-overloaded-always", |wire, _| response("529 Overloaded", &["retry-after: 0"], &wire.refusal("overloaded")), Fails(&["529", "overloaded"])),
     ("is-overloaded-once", |wire, attempt| once(wire, attempt, "529 Overloaded", &[]), Says(FINE)),

@@ -231,7 +231,6 @@ impl Format for Messages {
     fn advice(status: u16) -> &'static str {
         match status {
             404 => "is there such a model, and is `url` right?",
-            413 => "the conversation is too long for it",
             529 => "the API is overloaded; try again later",
             _ => "",
         }

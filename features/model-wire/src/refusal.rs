@@ -9,6 +9,32 @@ pub const MAX_REFUSAL: usize = 64 * 1024;
 /// Characters of the server's words that are passed on.
 const MAX_WORDS: usize = 500;
 
+/// What to do where a question is too long for the model.
+pub const TOO_LONG: &str = "the conversation is too long for it: begin another with /new, or set `context` under \
+                            [models.NAME], so that it is shortened in time";
+
+/// What APIs say where a question is too long, in lower case: their codes, and their words where they have no code for it.
+const SAY_TOO_LONG: [&str; 8] = [
+    // OpenAI, and who answers as it does.
+    "context_length_exceeded",
+    "maximum context length",
+    "context window",
+    // Anthropic.
+    "prompt is too long",
+    "request_too_large",
+    // Gemini.
+    "exceeds the maximum number of tokens",
+    // llama.cpp and others.
+    "context size",
+    "context length",
+];
+
+/// Whether a server says, in its words or by its code, that a question is too long for the model.
+pub fn is_too_long(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    SAY_TOO_LONG.iter().any(|words| said.contains(words))
+}
+
 /// The error for a status other than 2xx. `headers` have names in lower case; `secret` is the one that the server was asked
 /// with; `advice` is what the provider adds for this status, and may be empty.
 pub fn refusal(status: u16, headers: &[(String, String)], body: &[u8], secret: Option<&str>, advice: &str) -> Error {
@@ -24,13 +50,14 @@ pub fn refusal(status: u16, headers: &[(String, String)], body: &[u8], secret: O
         let unit = if after.trim().bytes().all(|byte| byte.is_ascii_digit()) { " s" } else { "" };
         text.push_str(&format!(" (try again after {}{unit})", cut(after.trim(), 40)));
     }
+    let too_long = status == 413 || (status == 400 && is_too_long(&String::from_utf8_lossy(body)));
     let advice = match (status, advice, secret) {
+        _ if too_long => TOO_LONG.to_owned(),
         (401 | 403, _, Some(id)) => format!("is it the key for this API? `conductor secret set {id}`"),
         (401, _, None) => "it wants a key: name one as the model's `secret`".to_owned(),
         (_, advice, _) if !advice.is_empty() => advice.to_owned(),
         (300..=399, ..) => "it is elsewhere; write that address as `url`".to_owned(),
         (402, ..) => "the account has no credit left".to_owned(),
-        (413, ..) => "the conversation is too long for it".to_owned(),
         _ => String::new(),
     };
     if !advice.is_empty() {
@@ -120,6 +147,26 @@ mod tests {
         assert!(said(400, &"x".repeat(MAX_REFUSAL)).len() < 400);
         let behind = r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"too long"}}}"#;
         assert!(said(400, behind).contains("Provider returned error: too long"));
+    }
+
+    #[test]
+    fn a_question_that_is_too_long_says_what_to_do() {
+        for (status, body) in [
+            (413, ""),
+            (413, r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#),
+            (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 215000 tokens > 200000 maximum"}}"#),
+            (400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#),
+            (400, r#"{"error":{"message":"Too much.","code":"context_length_exceeded"}}"#),
+            (400, r#"{"error":{"code":400,"message":"The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#),
+            (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#),
+        ] {
+            let said = format!("{:?}", refusal(status, &[], body.as_bytes(), None, "or not"));
+            assert!(said.contains("Invalid("), "{said}");
+            assert!(said.contains("begin another with /new, or set `context` under [models.NAME]"), "{said}");
+        }
+        for (status, body) in [(400, r#"{"error":"no such tool"}"#), (500, "context window"), (404, "")] {
+            assert!(!said(status, body).contains("/new"), "{status} {body}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use conductor_feature::Error;
 use conductor_feature::chat::{StopReason, Usage};
 use model_wire::json::{count, some};
 use model_wire::json_list::JsonList;
-use model_wire::refusal::{by_status, message};
+use model_wire::refusal::{TOO_LONG, by_status, is_too_long, message};
 use model_wire::{Answer, Format, Str};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -268,7 +268,11 @@ impl ChatCompletions {
 
 /// An error in the place of an answer, or in its middle. OpenRouter says in `code` which status it would have been.
 fn failure(error: &Value) -> Error {
-    let text = format!("the server broke off: {}", message(error));
+    let mut text = format!("the server broke off: {}", message(error));
+    if is_too_long(&error.to_string()) {
+        text.push_str(&format!(" ({TOO_LONG})"));
+        return Error::Invalid(text);
+    }
     let code = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
     match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code)) {
         Some(status) => by_status(status, text),
@@ -447,6 +451,8 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
         assert_eq!(broken(within), "failed Error::Unavailable(\"the server broke off: Provider disconnected\")");
         assert!(broken(r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#).contains("Unavailable"));
         assert!(broken(r#"{"error":{"code":"400","message":"No."}}"#).contains("Invalid"));
+        let too_long = broken(r#"{"error":{"code":"context_length_exceeded","message":"Too much."}}"#);
+        assert!(too_long.contains("Invalid") && too_long.contains("begin another with /new"), "{too_long}");
         assert!(broken(r#"{"error":{"code":"server_error","message":"No."}}"#).contains("Failed"));
     }
 

@@ -6,6 +6,7 @@
 use conductor_feature::Error;
 use conductor_feature::chat::{StopReason, Usage};
 use model_wire::json::{count, kind, some};
+use model_wire::refusal::{TOO_LONG, is_too_long};
 use model_wire::{Answer, Format, Str};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -349,12 +350,17 @@ fn words<'p>(piece: &'p Piece<'_>) -> &'p str {
 
 /// An error in the place of an answer, or in its middle.
 fn failure(code: Option<&str>, words: Option<&str>) -> Error {
-    let text = format!("the server broke off: {}", words.or(code).unwrap_or("no reason is given"));
+    let mut text = format!("the server broke off: {}", words.or(code).unwrap_or("no reason is given"));
+    let too_long = [code, words].into_iter().flatten().any(is_too_long);
+    if too_long {
+        text.push_str(&format!(" ({TOO_LONG})"));
+    }
     match code {
+        _ if too_long => Error::Invalid(text),
         Some("server_error" | "server_overloaded" | "vector_store_timeout") => Error::Unavailable(text),
         Some("rate_limit_exceeded" | "insufficient_quota") => Error::Exhausted(text),
         Some("invalid_api_key") => Error::Denied(text),
-        Some(code) if code.starts_with("invalid_") || code == "context_length_exceeded" => Error::Invalid(text),
+        Some(code) if code.starts_with("invalid_") => Error::Invalid(text),
         _ => Error::Failed(text),
     }
 }
@@ -485,6 +491,9 @@ mod tests {
             end("failed", r#""error":{"code":"rate_limit_exceeded","message":"Slow down."},"#),
             "failed Error::Exhausted(\"the server broke off: Slow down.\")"
         );
+        let too_long = end("failed", r#""error":{"code":"context_length_exceeded","message":"Too much."},"#);
+        assert!(too_long.starts_with("failed Error::Invalid(\"the server broke off: Too much. (the conv"), "{too_long}");
+        assert!(too_long.contains("begin another with /new, or set `context` under [models.NAME]"), "{too_long}");
         assert_eq!(end("cancelled", ""), "failed Error::Failed(\"the server broke off: it was cancelled\")");
         let refused = r#"{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"I can't."}]}]}"#;
         assert_eq!(lines_of(refused), ["text I can't.", "stop StopReason::Filtered"]);

@@ -470,6 +470,38 @@ fn what_was_refused_is_not_charged() {
     assert_eq!(stage.client.usage(UsageBy::Model).unwrap(), []);
 }
 
+// LLM-3: within the context of its model a long conversation goes on; what waits for the person stays in it.
+#[test]
+fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {
+    let model = Model::new(|number, _| match number {
+        0 => Reply::Calls(vec![("conductor_create_mapping", mapping())]),
+        _ => Reply::Text("Noted."),
+    });
+    let port = model.port;
+    let small = format!(
+        "[chat]\nmodels = ['small']\n\n[models.small]\nprovider = 'openai-compatible'\nmodel = 'm'\n\
+         url = 'http://127.0.0.1:{port}/v1'\ncontext = 20000\n"
+    );
+    let stage = Stage::new(&model, &small);
+    let id = stage.begin();
+    let plan = plan(&stage.turn(id, "map pad 36, FIRST"));
+    let mut shortened = 0;
+    for round in 0..8 {
+        let events = stage.turn(id, &format!("story {round}: {}", "tell me more ".repeat(700)));
+        assert_eq!((end(&events).0, said(&events).as_str()), (Outcome::Done, "Noted."), "{events:?}");
+        shortened += events.iter().filter(|event| matches!(event, ChatEvent::Compacted { .. })).count();
+    }
+    assert!(shortened >= 1);
+    let sizes: Vec<usize> = model.requests().iter().map(|sent| sent["messages"].to_string().len()).collect();
+    assert!(sizes.iter().all(|size| *size < 60_000), "{sizes:?}");
+    let last = model.requests().last().unwrap()["messages"].to_string();
+    assert!(last.contains("the conversation so far, shortened"), "{last}");
+    assert!(last.contains(&format!("You proposed the plan {plan}; it waits for the person.")), "{last}");
+    // For the person nothing is lost.
+    let kept = String::from_utf8(stage.run(&["chat", "export", &id.to_string()]).stdout).unwrap();
+    assert!(kept.contains("map pad 36, FIRST") && kept.matches("tell me more ").count() >= 8 * 700);
+}
+
 // LLM-4: the process of the host is killed in the middle of an answer; all that was shown is there afterwards.
 #[test]
 fn a_host_that_is_killed_loses_nothing_that_was_shown() {
