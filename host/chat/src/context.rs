@@ -51,18 +51,39 @@ pub fn instructions(skills: &[SkillFacts]) -> String {
 
 /// The messages of a conversation for `model`, oldest first. The last one is the user's.
 pub fn messages(events: &[Recorded], model: &str) -> Vec<Message> {
-    let through = events.iter().rev().find_map(|one| match one.event {
-        ChatEvent::Compacted { through } => Some(through),
-        _ => None,
-    });
-    let split = events.partition_point(|one| Some(one.number) <= through);
-    let (before, after) = events.split_at(split);
+    let (before, after) = events.split_at(compacted(events));
     let mut builder = Builder { model, ..Builder::default() };
     if !before.is_empty() {
         builder.user(Part::Text(digest(before)));
     }
     after.iter().for_each(|one| builder.take(&one.event));
     builder.finish()
+}
+
+/// What of other models' answers `model` is not sent, as a sentence for people. `None` if it is sent everything.
+pub fn left_out(events: &[Recorded], model: &str) -> Option<String> {
+    let mut others = BTreeSet::new();
+    let (mut asked, mut is_marked) = ("", false);
+    for one in &events[compacted(events)..] {
+        match &one.event {
+            ChatEvent::Asked { model } => (asked, is_marked) = (model.as_str(), false),
+            ChatEvent::ReasoningEnded { .. } | ChatEvent::Call { mark: Some(_), .. } => is_marked = true,
+            ChatEvent::Answered { .. } if is_marked && asked != model => _ = others.insert(asked),
+            _ => {}
+        }
+    }
+    let others: Vec<&str> = others.into_iter().collect();
+    let who = others.join(" and ");
+    (!others.is_empty()).then(|| format!("what {} thought is left out: only its own API can read it", fence::line(&who)))
+}
+
+/// How many events from the beginning are in a digest only.
+fn compacted(events: &[Recorded]) -> usize {
+    let through = events.iter().rev().find_map(|one| match one.event {
+        ChatEvent::Compacted { through } => Some(through),
+        _ => None,
+    });
+    events.partition_point(|one| Some(one.number) <= through)
 }
 
 /// Messages under construction.
@@ -303,11 +324,7 @@ pub fn open_plans(events: &[Recorded]) -> impl Iterator<Item = &str> {
 /// Up to where events are to be a digest so that the rest has at most `max` bytes; `None` if they have no more, or
 /// nothing more can be shortened. What the person said last, and what came of it, stays whole as far as there is room.
 pub fn compaction(events: &[Recorded], max: usize) -> Option<u64> {
-    let done = events.iter().rev().find_map(|one| match one.event {
-        ChatEvent::Compacted { through } => Some(through),
-        _ => None,
-    });
-    let rest = &events[events.partition_point(|one| Some(one.number) <= done)..];
+    let rest = &events[compacted(events)..];
     let mut size: usize = rest.iter().map(|one| bytes(&one.event)).sum();
     if size <= max {
         return None;

@@ -38,6 +38,7 @@ use crate::{Message, Models, Parameters, Part, Question, StopReason, Tool, ToolC
 use conductor_audit::caller::Caller;
 use conductor_config::Chat;
 use conductor_sandbox::bindings::Error;
+use conductor_sandbox::exchange::Report;
 use conductor_services::error::ServiceError;
 use conductor_terminal::excerpt;
 
@@ -380,7 +381,7 @@ impl Turn {
                 usage: Tokens::default(),
                 cost: None,
                 estimated: false,
-                notes: report.map(|report| report.notes.clone()).unwrap_or_default(),
+                notes: self.notes(model, &exchanged.answer.stop, report),
             });
         }
         if is_charged || pieces.usage.is_some() || !events.is_empty() {
@@ -395,6 +396,24 @@ impl Turn {
             self.account(models, &taken, reserved, events).await?;
         }
         ended
+    }
+
+    /// What is to be said of an answer that went otherwise than it was asked for. What holds for the model is said once in a
+    /// conversation; what an API says of holding an answer back is about that answer.
+    fn notes(&self, model: &str, stop: &StopReason, report: Option<&Report>) -> Vec<String> {
+        let mut notes: Vec<String> = context::left_out(&self.events, model).into_iter().collect();
+        notes.extend(report.into_iter().flat_map(|report| report.notes.clone()));
+        if !matches!(stop, StopReason::Filtered) {
+            let is_said = |note: &String| {
+                let says = |one: &Recorded| match &one.event {
+                    ChatEvent::Answered { model: other, notes, .. } => other == model && notes.contains(note),
+                    _ => false,
+                };
+                self.events.iter().any(says)
+            };
+            notes.retain(|note| !is_said(note));
+        }
+        notes
     }
 
     /// Keeps what an exchange took, with the events that tell of it, and settles what was reserved for it.

@@ -470,6 +470,47 @@ fn what_was_refused_is_not_charged() {
     assert_eq!(stage.client.usage(UsageBy::Model).unwrap(), []);
 }
 
+// LLM-2, LLM-9: what holds for a model is said once in a conversation; so is what another model can't be sent.
+#[test]
+fn what_a_model_lacks_is_said_once_in_a_conversation() {
+    // Whole answers, although a stream is asked for.
+    let model = Model::new(|_, request| {
+        let message = match request["model"].as_str() {
+            Some("m") => json!({ "role": "assistant", "content": "Yes.", "reasoning_content": "Hm." }),
+            _ => json!({ "role": "assistant", "content": "No." }),
+        };
+        Reply::Json(json!({
+            "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }],
+            "usage": { "prompt_tokens": 10, "completion_tokens": 2 },
+        }))
+    });
+    let port = model.port;
+    let more = format!(
+        "[chat]\nmodels = ['local', 'other']\n\n[models.other]\nprovider = 'openai-compatible'\nmodel = 'o'\n\
+         url = 'http://127.0.0.1:{port}/v1'\n"
+    );
+    let stage = Stage::new(&model, &more);
+    let notes = |id: u64, with: Option<&str>| -> Vec<String> {
+        let say = Say { text: "is it so?".into(), model: with.map(str::to_owned) };
+        let after = stage.client.say(id, &say).unwrap().after;
+        let events = turn(&stage.client, id, after, |_| {});
+        let all = events.into_iter().filter_map(|event| match event {
+            ChatEvent::Answered { notes, .. } => Some(notes),
+            _ => None,
+        });
+        all.flatten().collect()
+    };
+    let whole = "the server sent the answer whole although a stream was asked for";
+    let thoughts = "what local thought is left out: only its own API can read it";
+    let id = stage.begin();
+    assert_eq!(notes(id, None), [whole]);
+    assert_eq!(notes(id, None), [""; 0]);
+    assert_eq!(notes(id, Some("other")), [thoughts, whole], "it holds for this model, too");
+    assert_eq!(notes(id, None), [""; 0]);
+    assert_eq!(notes(id, Some("local")), [""; 0], "its own thoughts it is sent");
+    assert_eq!(notes(stage.begin(), None), [whole], "another conversation is read by itself");
+}
+
 // LLM-3: within the context of its model a long conversation goes on; what waits for the person stays in it.
 #[test]
 fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {

@@ -74,6 +74,24 @@ fn a_turn_with_calls_becomes_messages_in_turn() {
     // LLM-9: what only the other model's API can read is left out.
     let expected = expected.replace("thought \"Hm.\", ", "").replace(" marked", "");
     assert_eq!(shape(&messages(&events, "other")), expected);
+    assert_eq!(left_out(&events, "m"), None);
+    let said = left_out(&events, "other").unwrap();
+    assert_eq!(said, "what m thought is left out: only its own API can read it");
+}
+
+// LLM-9
+#[test]
+fn nothing_is_left_out_of_answers_without_thoughts_of_those_that_failed_and_of_those_in_a_digest() {
+    let thought = || ChatEvent::ReasoningEnded { mark: None };
+    let failed = ChatEvent::ModelFailed { model: "m".into(), error: "gone".into() };
+    let plain = [said("x"), asked("m"), text("Hello."), answered(), over(Outcome::Done)];
+    assert_eq!(left_out(&recorded(plain.to_vec()), "n"), None);
+    let broken = vec![said("x"), asked("m"), thought(), failed, asked("n"), text("Hello."), answered()];
+    assert_eq!(left_out(&recorded(broken), "n"), None);
+    let mut events = vec![said("x"), asked("m"), thought(), text("Hello."), answered(), over(Outcome::Done)];
+    assert!(left_out(&recorded(events.clone()), "n").is_some());
+    events.extend([said("y"), ChatEvent::Compacted { through: 6 }]);
+    assert_eq!(left_out(&recorded(events), "n"), None);
 }
 
 #[test]
