@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::completion::{Ask, Completion, LOCAL_ONLY, complete, is_here};
 use super::listing::{AvailableModel, Endpoint, available};
 use super::queue::{AskerKind, Place, Queues};
-use super::{Event, Part, Question, Usage};
+use super::{Effort, Event, Part, Question, Usage};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind, Pending};
 use conductor_config::{self as config, nearest};
@@ -472,8 +472,14 @@ impl ModelView for Models {
 }
 
 impl Found<'_> {
-    fn complete(&self, question: Question, place: Place, cancelled: CancellationToken) -> Completion {
+    /// Has it asked, with the effort of the configuration where the question names none.
+    fn complete(&self, mut question: Question, place: Place, cancelled: CancellationToken) -> Completion {
         let (abilities, local_only) = (self.abilities(), self.local_only);
+        question.how.effort = question.how.effort.or(self.model.effort.map(|effort| match effort {
+            config::Effort::Low => Effort::Low,
+            config::Effort::Medium => Effort::Medium,
+            config::Effort::High => Effort::High,
+        }));
         let config::Model { provider, model, url, secret, api_key_env: variable, .. } = self.model.clone();
         let ask = Ask { provider, model, url, secret, variable, local_only, abilities, question };
         complete(self.provider.clone(), ask, place, cancelled)

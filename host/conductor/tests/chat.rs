@@ -511,6 +511,23 @@ fn what_a_model_lacks_is_said_once_in_a_conversation() {
     assert_eq!(notes(stage.begin(), None), [whole], "another conversation is read by itself");
 }
 
+// LLM-2
+#[test]
+fn a_model_is_asked_to_think_as_much_as_the_configuration_says() {
+    let model = Model::new(|_, _| Reply::Text("Hm."));
+    let port = model.port;
+    let effort = format!(
+        "[models.thinker]\nprovider = 'openai-compatible'\nmodel = 't'\nurl = 'http://127.0.0.1:{port}/v1'\neffort = 'high'\n"
+    );
+    let stage = Stage::new(&model, &effort);
+    for name in ["local", "thinker"] {
+        let output = stage.run(&["chat", "--model", name, "think"]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let efforts: Vec<Value> = model.requests().iter().map(|request| request["reasoning_effort"].clone()).collect();
+    assert_eq!(efforts, [Value::Null, json!("high")]);
+}
+
 // LLM-3: within the context of its model a long conversation goes on; what waits for the person stays in it.
 #[test]
 fn a_conversation_that_grows_too_long_is_shortened_and_goes_on() {

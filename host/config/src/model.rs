@@ -453,6 +453,11 @@ pub struct Model {
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f32>,
 
+    /// How much it thinks before it answers, where it can and its API lets that be asked for; what it thinks costs tokens.
+    /// Default: what the API does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+
     /// Tokens that a question and its answer may have together, 1 to 100000000. Default: what the provider declares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000_000))]
@@ -475,6 +480,18 @@ pub struct Model {
     /// declares, or yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// A little.
+    Low,
+    /// More.
+    Medium,
+    /// As much as helps.
+    High,
 }
 
 /// What a model costs, in US dollars for a million tokens.
