@@ -141,9 +141,10 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use crate::charge::Charge;
     use crate::record::Tokens;
     use crate::store::ConversationStore;
-    use crate::store::usage::Used;
+    use crate::store::usage::{Used, UsedBy};
 
     const LIMIT: u64 = 20_000;
 
@@ -154,7 +155,8 @@ mod tests {
     }
 
     fn keep(store: &ConversationStore, tokens: Tokens) {
-        let used = Used { conversation: 1, model: "m", provider: "p", tokens, cost: None, estimated: false };
+        let charge = Charge { tokens, ..Charge::default() };
+        let used = Used { by: UsedBy::Conversation(1), model: "m", provider: "p", charge: &charge };
         store.append_answer(&used, &[]).unwrap();
     }
 

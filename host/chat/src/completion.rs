@@ -85,7 +85,7 @@ struct Told {
     /// The whole answer, until it is taken.
     answer: Mutex<Option<Answer>>,
     /// Whether it was sent, and not refused.
-    is_charged: AtomicBool,
+    is_charged: Arc<AtomicBool>,
 }
 
 impl Completion {
@@ -105,9 +105,9 @@ impl Completion {
         self.told.report.get()
     }
 
-    /// Whether the API may charge for it: it was sent, and not refused so far.
-    pub fn is_charged(&self) -> bool {
-        self.told.is_charged.load(Ordering::Acquire)
+    /// Whether the API may charge for it, from now on: it was sent, and not refused so far.
+    pub(crate) fn charged(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.told.is_charged)
     }
 
     /// The whole answer, once. `None` before [`next`](Self::next) has returned `None`, and where there is no whole answer.

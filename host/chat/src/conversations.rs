@@ -21,8 +21,9 @@ pub use crate::approvals::ApprovalError;
 use crate::approvals::Approvals;
 use crate::budget::Budget;
 use crate::context::open_plans;
-use crate::models::{Exchange, SWITCHED_OFF};
+use crate::models::{Exchange, FeatureUsage, SWITCHED_OFF};
 use crate::record::{ChatEvent, PlanOutcome};
+use crate::store::usage::{Used, UsedBy};
 use crate::store::{ConversationStore, StoreError};
 use crate::tools::{self, Tools};
 use crate::turn::{Shared, Turn};
@@ -187,6 +188,23 @@ impl Conversations {
     /// answer. It must not wait. The first one stays.
     pub fn watch(&self, told: impl Fn(News<'_>) + Send + Sync + 'static) {
         self.watch.set(told);
+    }
+
+    /// Has what features' exchanges with these models take kept beside that of conversations.
+    pub fn keep_usage_of(&self, models: &crate::Models) {
+        let Some(runtime) = self.runtime.as_ref().map(|runtime| runtime.handle().clone()) else { return };
+        let store = Arc::downgrade(&self.store);
+        models.keep_usage(move |used: FeatureUsage| {
+            let store = store.clone();
+            runtime.spawn_blocking(move || {
+                let Some(store) = store.upgrade() else { return };
+                let FeatureUsage { feature, model, provider, charge } = &used;
+                let used = Used { by: UsedBy::Feature(feature), model, provider, charge };
+                if let Err(error) = store.append_usage(&used) {
+                    tracing::warn!("what a feature's exchange took can't be kept: {error}");
+                }
+            });
+        });
     }
 
     /// How each model was when it was asked last.

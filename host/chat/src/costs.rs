@@ -84,6 +84,17 @@ pub fn cost(declared: Option<&ModelDeclaration>, tokens: Tokens, cache_written: 
     })
 }
 
+/// What an exchange may take where no limit is set. `max_tokens` are those that the question allows an answer.
+pub fn unlimited(declared: Option<&ModelDeclaration>, question: usize, max_tokens: Option<u32>) -> Allowance {
+    let (input, most_output) = (estimate(question), longest(declared, max_tokens));
+    Allowance { input, max_tokens, most_output, most_cost: None }
+}
+
+/// Tokens of an answer at most, as far as is known.
+fn longest(declared: Option<&ModelDeclaration>, max_tokens: Option<u32>) -> u64 {
+    max_tokens.or(declared.and_then(|model| model.output)).map_or(ASSUMED_OUTPUT, u64::from)
+}
+
 /// What the next exchange may take. `max_tokens` are those that the configuration allows an answer.
 ///
 /// # Errors
@@ -97,7 +108,7 @@ pub fn admit(
     spent: &Spent,
 ) -> Result<Allowance, String> {
     let input = estimate(question);
-    let most = max_tokens.or(declared.and_then(|model| model.output)).map_or(ASSUMED_OUTPUT, u64::from);
+    let most = longest(declared, max_tokens);
     let least_output = most.min(MIN_OUTPUT);
     let mut output = most;
     for (limit, used, name) in [

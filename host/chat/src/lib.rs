@@ -7,7 +7,7 @@
 //!
 //! A conversation is kept as its events ([`record`], [`store`]). [`conversations`] has turns run, `turn` is the agent
 //! loop, which knows the host by the trait [`tools::Tools`] alone; [`context`] makes of events what a model is sent, with
-//! a [`fence`] around all data, and [`costs`] keeps exchanges within limits, those of a day by the `budget` that all turns share.
+//! a [`fence`] around all data, and [`costs`] keeps exchanges within limits, those of a day by the `budget` that all turns share; [`charge`] says what each took.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -15,6 +15,7 @@
 pub mod answer;
 mod approvals;
 mod budget;
+pub mod charge;
 pub mod completion;
 pub mod context;
 pub mod conversations;

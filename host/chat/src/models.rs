@@ -4,12 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::charge::{self, Charge, Taken};
 use super::completion::{Ask, Completion, LOCAL_ONLY, complete, is_here};
+use super::costs::{self, Allowance};
 use super::listing::{AvailableModel, Endpoint, available};
+use super::pieces::Pieces;
 use super::queue::{AskerKind, Place, Queues};
 use super::{Effort, Event, Part, Question, Usage};
 use conductor_audit::caller::Caller;
@@ -45,6 +50,7 @@ pub struct Models {
     registry: Registry,
     llm: config::Llm,
     queues: Arc<Queues>,
+    meter: Arc<Meter>,
     audit: Audit,
 }
 
@@ -65,7 +71,7 @@ impl Models {
         requests_per_minute: u32,
     ) -> Self {
         let (queues, llm) = (Arc::new(Queues::new(requests_per_minute)), config::Llm::default());
-        Self { models, registry, queues, audit, llm, chat: config::Chat::default() }
+        Self { models, registry, queues, audit, llm, chat: config::Chat::default(), meter: Arc::default() }
     }
 
     /// Those of a configuration, with what it says of conversations.
@@ -78,7 +84,7 @@ impl Models {
     /// Those of the configuration that replaces this one's. What was used of a limit that stays the same is used.
     #[must_use]
     pub fn following(&self, config: &config::Config, registry: Registry) -> Self {
-        let next = Self::of(config, registry, self.audit.clone());
+        let next = Self { meter: Arc::clone(&self.meter), ..Self::of(config, registry, self.audit.clone()) };
         if self.queues.per_minute() == next.queues.per_minute() {
             return Self { queues: Arc::clone(&self.queues), ..next };
         }
@@ -141,11 +147,25 @@ impl Models {
             let cached = cached.and_then(price).or(Some(input));
             known.prices = vec![Prices { above: 0, input, output, cached, cache_written: Some(input) }];
             known.prices_source = Some(CONFIGURED.to_owned());
+            known.prices_as_of = None;
         } else if free {
             known.prices = vec![Prices::NOTHING];
             known.prices_source = Some(ON_THIS_COMPUTER.to_owned());
+            known.prices_as_of = None;
         }
         Some(known)
+    }
+
+    /// The day that the declared prices of a model are of. `None` if there are none, or they are the configuration's.
+    pub fn prices_as_of(&self, name: &str) -> Option<String> {
+        let is_declared = self.models.get(name).is_some_and(|model| model.price.is_none() && !self.is_here(model));
+        let declared = self.declared(name).filter(|declared| is_declared && !declared.prices.is_empty())?;
+        Some(declared.prices_as_of.unwrap_or(declared.as_of)).filter(|day| !day.is_empty())
+    }
+
+    /// Has what exchanges of features take told to `keep` from now on. It must not wait.
+    pub fn keep_usage(&self, keep: impl Fn(FeatureUsage) + Send + Sync + 'static) {
+        *self.meter.0.lock() = Some(Arc::new(keep));
     }
 
     /// Whether a model costs nothing: it is on this computer, and the configuration names no price.
@@ -254,14 +274,21 @@ impl Models {
     async fn turn(&self, asker: &str, name: &str, question: Question) -> Result<Answer, Error> {
         let mut turn = summary(asker, name);
         let answer = async {
+            let declared = self.declared(name);
+            let allowed = costs::unlimited(declared.as_ref(), charge::size(&question), question.how.max_tokens);
             // Ended by being dropped.
             let cancelled = CancellationToken::new();
             let mut exchange = self.begin(&Caller::feature(asker), asker, name, question, cancelled).await?;
             turn.requests = 1;
-            while exchange.next().await.is_some() {}
-            let answer = exchange.end().await?.answer;
-            turn.usage = answer.usage;
-            Ok(answer)
+            let mut metered = Metered::new(self, asker, name, allowed, exchange.charged());
+            while let Some(events) = exchange.next().await {
+                metered.pieces.take(events);
+            }
+            metered.is_ended = true;
+            let exchanged = exchange.end().await?;
+            metered.report = exchanged.report;
+            turn.usage = exchanged.answer.usage;
+            Ok(exchanged.answer)
         }
         .await;
         turn.failed = answer.as_ref().err().map(|error: &Error| ServiceError::from(error.clone()).to_string());
@@ -315,6 +342,77 @@ impl Models {
     pub async fn end_turn(&self, turn: ShownTurn) {
         // It is over, whatever anybody says about it.
         let _ = hooked(&self.registry, ChatHook::Turn(Arc::new(turn))).await;
+    }
+}
+
+/// What an exchange of a feature took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeatureUsage {
+    /// The feature's id.
+    pub feature: String,
+    /// The model's name under `[models]`.
+    pub model: String,
+    /// The provider.
+    pub provider: String,
+    /// What it took and cost.
+    pub charge: Charge,
+}
+
+type Keep = Arc<dyn Fn(FeatureUsage) + Send + Sync>;
+
+/// Who is told what exchanges of features take. It outlives configurations.
+#[derive(Default)]
+struct Meter(Mutex<Option<Keep>>);
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Meter").field(&self.0.lock().is_some()).finish()
+    }
+}
+
+/// An exchange of a feature, which is told when it ends, also by being dropped.
+struct Metered<'m> {
+    models: &'m Models,
+    feature: &'m str,
+    model: &'m str,
+    allowed: Allowance,
+    began: Instant,
+    charged: Arc<AtomicBool>,
+    pieces: Pieces,
+    is_ended: bool,
+    report: Option<Report>,
+}
+
+impl<'m> Metered<'m> {
+    fn new(
+        models: &'m Models,
+        feature: &'m str,
+        model: &'m str,
+        allowed: Allowance,
+        charged: Arc<AtomicBool>,
+    ) -> Self {
+        let (pieces, began) = (Pieces::default(), Instant::now());
+        Self { models, feature, model, allowed, began, charged, pieces, is_ended: false, report: None }
+    }
+}
+
+impl Drop for Metered<'_> {
+    fn drop(&mut self) {
+        if !self.charged.load(Ordering::Acquire) && self.pieces.usage.is_none() {
+            return;
+        }
+        let Some(keep) = self.models.meter.0.lock().clone() else { return };
+        let report = self.report.as_ref();
+        let taken = Taken {
+            pieces: &self.pieces,
+            is_whole: self.is_ended && self.pieces.is_whole,
+            took: self.began.elapsed(),
+            cost: report.and_then(|report| report.cost),
+            cache_written: report.and_then(|report| report.cache_written).unwrap_or(0).into(),
+        };
+        let charge = self.models.charge(self.model, &taken, &self.allowed);
+        let (feature, model) = (self.feature.to_owned(), self.model.to_owned());
+        keep(FeatureUsage { feature, provider: self.models.provider_of(&model), model, charge });
     }
 }
 
@@ -417,9 +515,9 @@ impl Exchange<'_> {
         Some(events)
     }
 
-    /// Whether the API may charge for it: it was sent, and not refused so far.
-    pub fn is_charged(&self) -> bool {
-        self.completion.is_charged()
+    /// Whether the API may charge for it, from now on: it was sent, and not refused so far.
+    pub(crate) fn charged(&self) -> Arc<AtomicBool> {
+        self.completion.charged()
     }
 
     /// The answer, after hooks have seen it. To be called after the last event.

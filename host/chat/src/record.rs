@@ -68,6 +68,10 @@ pub enum ChatEvent {
         /// Whether the API did not say what it took, so that `usage` is estimated.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
+        /// The day of the prices that `cost` was calculated by: `2026-11-24`. `None` if the API said the cost, it is not
+        /// known, or the configuration has the prices.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prices_as_of: Option<String>,
         /// What went otherwise than it was asked for, a sentence each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,

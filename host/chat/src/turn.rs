@@ -23,18 +23,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
 use crate::budget::{Admission, Budget, Candidate, Reservation};
+use crate::charge::{self, Taken};
 use crate::context::{self, READ_SKILL};
 use crate::conversations::Running;
-use crate::costs::{self, Spent};
+use crate::costs::Spent;
 use crate::fence;
 use crate::models::{Exchange, Exchanged, summary};
 use crate::pieces::Pieces;
 use crate::record::{ChatEvent, Outcome, Recorded, Tokens};
-use crate::store::usage::Used;
+use crate::store::usage::{Used, UsedBy};
 use crate::store::{ConversationStore, MAX_PAGE, StoreError};
 use crate::tools::{self, Called, NotificationFacts, ToolCall, ToolFacts, Tools};
 use crate::watch::Watch;
-use crate::{Message, Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
+use crate::{Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
 use conductor_audit::caller::Caller;
 use conductor_config::Chat;
 use conductor_sandbox::bindings::Error;
@@ -133,22 +134,6 @@ struct Asked {
 struct Ended {
     asked: Asked,
     result: String,
-}
-
-/// What is known of what an exchange took.
-#[derive(Clone, Copy)]
-struct Taken<'e> {
-    /// The model's name under `[models]`.
-    model: &'e str,
-    pieces: &'e Pieces,
-    /// Whether it came to the answer's end.
-    is_whole: bool,
-    /// How long it took.
-    took: Duration,
-    /// What it cost, as the API says.
-    cost: Option<u64>,
-    /// Tokens written to a cache, as the API says.
-    cache_written: u64,
 }
 
 /// A turn under way.
@@ -316,15 +301,13 @@ impl Turn {
         tools.extend((!skills.is_empty()).then(read_skill));
         let messages = context::messages(&self.events, model);
         let instructions = context::instructions(&skills);
-        let size = instructions.len()
-            + tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.input.len()).sum::<usize>()
-            + messages.iter().map(size).sum::<usize>();
         let (max_tokens, temperature) = models.manner(model);
-        let (limits, turn, model) = (self.limits.clone(), self.spent, model.to_owned());
-        let reserved = self.admitted(Candidate { limits, declared, model, question: size, max_tokens, turn }).await?;
-        let max_tokens = reserved.allowed.max_tokens;
         let how = Parameters { max_tokens, temperature, top_p: None, stop: Vec::new(), schema: None, effort: None };
-        Ok((Question { instructions, messages, tools, choice: ToolChoice::Auto, how }, reserved))
+        let mut question = Question { instructions, messages, tools, choice: ToolChoice::Auto, how };
+        let (limits, turn, model, size) = (self.limits.clone(), self.spent, model.to_owned(), charge::size(&question));
+        let reserved = self.admitted(Candidate { limits, declared, model, question: size, max_tokens, turn }).await?;
+        question.how.max_tokens = reserved.allowed.max_tokens;
+        Ok((question, reserved))
     }
 
     /// Reserves what an exchange may take, after others that may take what is left of the day.
@@ -363,7 +346,7 @@ impl Turn {
         let began = Instant::now();
         let mut pieces = Pieces::default();
         let streamed = self.stream(&mut exchange, &mut pieces).await;
-        let (is_charged, took) = (exchange.is_charged(), began.elapsed());
+        let (is_charged, took) = (exchange.charged().load(Ordering::Acquire), began.elapsed());
         let is_whole = streamed.is_ok() && pieces.is_whole;
         let ended = match streamed {
             Ok(()) => Ok(exchange.end().await),
@@ -381,19 +364,19 @@ impl Turn {
                 usage: Tokens::default(),
                 cost: None,
                 estimated: false,
+                prices_as_of: None,
                 notes: self.notes(model, &exchanged.answer.stop, report),
             });
         }
         if is_charged || pieces.usage.is_some() || !events.is_empty() {
             let taken = Taken {
-                model,
                 pieces: &pieces,
                 is_whole,
                 took,
                 cost: report.and_then(|report| report.cost),
                 cache_written: report.and_then(|report| report.cache_written).unwrap_or(0).into(),
             };
-            self.account(models, &taken, reserved, events).await?;
+            self.account(models, model, &taken, reserved, events).await?;
         }
         ended
     }
@@ -420,35 +403,20 @@ impl Turn {
     async fn account(
         &mut self,
         models: &Models,
+        model: &str,
         taken: &Taken<'_>,
         reserved: Reservation,
         mut events: Vec<ChatEvent>,
     ) -> Result<(), End> {
-        let Taken { model, pieces, is_whole, took, cost, cache_written } = *taken;
-        let declared = models.declared(model);
-        let said = pieces.usage.map(tokens).unwrap_or_default();
-        let is_free = models.is_free(model);
-        let estimated = !is_whole || (said.input == 0 && said.output == 0);
-        let tokens = if estimated {
-            let thinks = declared.as_ref().and_then(|model| model.thinks);
-            let may_think = thinks.unwrap_or(!is_free && !is_whole);
-            reserved.allowed.estimated(pieces.came, took, may_think, said)
-        } else {
-            said
-        };
-        let cost = match cost {
-            // On this computer nothing is charged, whatever is counted.
-            _ if is_free => Some(0),
-            Some(cost) => Some(cost),
-            None => costs::cost(declared.as_ref(), tokens, cache_written),
-        };
+        let charge = models.charge(model, taken, &reserved.allowed);
         for event in &mut events {
-            if let ChatEvent::Answered { usage, cost: known, estimated: is_estimated, .. } = event {
-                (*usage, *known, *is_estimated) = (tokens, cost, estimated);
+            if let ChatEvent::Answered { usage, cost, estimated, prices_as_of, .. } = event {
+                (*usage, *cost, *estimated) = (charge.tokens, charge.cost, charge.estimated);
+                prices_as_of.clone_from(&charge.prices_as_of);
             }
         }
-        self.spent.add(tokens, cost);
-        if let Some(usage) = pieces.usage {
+        self.spent.add(charge.tokens, charge.cost);
+        if let Some(usage) = taken.pieces.usage {
             let Usage { input, cached, output } = &mut self.usage;
             *input = input.saturating_add(usage.input);
             *cached = cached.saturating_add(usage.cached);
@@ -457,8 +425,8 @@ impl Turn {
         let (model, provider) = (model.to_owned(), models.provider_of(model));
         let shared = Arc::clone(&self.shared);
         let append = move || {
-            let conversation = shared.conversation;
-            let used = Used { conversation, model: &model, provider: &provider, tokens, cost, estimated };
+            let by = UsedBy::Conversation(shared.conversation);
+            let used = Used { by, model: &model, provider: &provider, charge: &charge };
             reserved.settle(|| shared.store.append_answer(&used, &events))
         };
         self.shared.kept(append).await?;
@@ -688,23 +656,6 @@ async fn read(shared: &Arc<Shared>, args: Map<String, Value>) -> Called {
         Ok(Err(why)) => Called::Failed(why),
         Err(error) => Called::Failed(error.to_string()),
     }
-}
-
-/// The bytes of a message, about.
-fn size(message: &Message) -> usize {
-    let part = |part: &Part| match part {
-        Part::Text(text) => text.len(),
-        Part::Image(image) => image.data.len(),
-        Part::Reasoning(thought) => thought.text.len() + thought.mark.as_ref().map_or(0, String::len),
-        Part::ToolCall(call) => call.args.len() + call.name.len() + call.mark.as_ref().map_or(0, String::len),
-        Part::ToolResult(result) => result.content.len() + result.name.len(),
-    };
-    message.parts.iter().map(|one| part(one) + 32).sum()
-}
-
-fn tokens(usage: Usage) -> Tokens {
-    let Usage { input, cached, output } = usage;
-    Tokens { input: input.into(), cached: cached.into(), output: output.into() }
 }
 
 fn word(stop: &StopReason) -> String {

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use conductor::api::client::{AskError, Client};
 use conductor::api::types::{ApprovalAnswer, ConversationEvents, Say, StreamItem, StreamQuery};
-use conductor_chat::record::{Approval, ChatEvent, Outcome, PlanOutcome, Recorded};
-use conductor_chat::store::usage::UsageBy;
+use conductor_chat::charge::Charge;
+use conductor_chat::record::{Approval, ChatEvent, Outcome, PlanOutcome, Recorded, Tokens};
+use conductor_chat::store::ConversationStore;
+use conductor_chat::store::usage::{UsageBy, Used, UsedBy};
 use conductor_observation::ObservationView;
 use conductor_ports::simulated::SimulatedPorts;
 use serde_json::{Value, json};
@@ -526,6 +528,58 @@ fn a_model_is_asked_to_think_as_much_as_the_configuration_says() {
     }
     let efforts: Vec<Value> = model.requests().iter().map(|request| request["reasoning_effort"].clone()).collect();
     assert_eq!(efforts, [Value::Null, json!("high")]);
+}
+
+// LLM-5: of which day the prices are is said wherever a cost is that was calculated by them.
+#[test]
+fn a_cost_is_by_prices_of_a_day() {
+    let (folder, compiled) = compile("dated", &["openai-compatible", "anthropic"], |_, component| component);
+    let claude = "provider = 'anthropic'\nmodel = 'claude-opus-5-5'";
+    let model = Model::new(|_, _| Reply::Text("?"));
+    let more = format!(
+        "[models.claude]\n{claude}\n\n[models.mine]\n{claude}\nprice = {{ input = 1, output = 2 }}\n\n\
+         [models.here]\n{claude}\nurl = 'http://127.0.0.1:9'\n"
+    );
+    let home = Home::beside(&compiled, &Home::text(&model, &more));
+    // What was asked before this host.
+    let store = ConversationStore::open(&home.0).unwrap();
+    let id = store.begin(Some("claude")).unwrap().id;
+    let day = Some("2026-01-02".to_owned());
+    let tokens = Tokens { input: 1000, cached: 0, output: 100 };
+    let charge = Charge { tokens, estimated: false, cost: Some(7_500_000), prices_as_of: day.clone() };
+    let answered = ChatEvent::Answered {
+        model: "claude".into(),
+        stop: "done".into(),
+        usage: tokens,
+        cost: charge.cost,
+        estimated: false,
+        prices_as_of: day,
+        notes: Vec::new(),
+    };
+    let events = [
+        ChatEvent::Message { text: "hello".into() },
+        ChatEvent::Asked { model: "claude".into() },
+        ChatEvent::Text { text: "Hello.".into() },
+        answered,
+        ChatEvent::TurnEnded { outcome: Outcome::Done, why: None },
+    ];
+    let by = UsedBy::Conversation(id);
+    store.append_answer(&Used { by, model: "claude", provider: "anthropic", charge: &charge }, &events).unwrap();
+    drop(store);
+
+    let stage = Stage::with_features(&folder, home, SimulatedPorts::new());
+    let models = stage.conductor.as_ref().unwrap().host().models();
+    let day = |name: &str| models.prices_as_of(name);
+    let declared = day("claude").unwrap();
+    assert!(declared.len() == "2026-01-02".len() && declared.starts_with("20"), "{declared}");
+    assert_eq!((day("mine"), day("here"), day("local")), (None, None, None), "these are the person's, or there is none");
+    let text = |arguments: &[&str]| String::from_utf8(stage.run(arguments).stdout).unwrap();
+    let usage = text(&["models", "usage"]);
+    let row = usage.lines().find(|line| line.contains("$0.0075")).unwrap_or_else(|| panic!("{usage}"));
+    assert!(usage.contains("PRICES AS OF") && row.ends_with("2026-01-02"), "{usage}");
+    let exported = text(&["chat", "export", "1"]);
+    assert!(exported.contains("100 written, $0.0075 by prices as of 2026-01-02*"), "{exported}");
+    assert!(text(&["chat", "export", "1", "--json"]).contains("\"prices_as_of\": \"2026-01-02\""));
 }
 
 // LLM-3: within the context of its model a long conversation goes on; what waits for the person stays in it.

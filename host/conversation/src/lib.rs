@@ -37,6 +37,7 @@ struct OfHost(Weak<Host>, Arc<Library>);
 /// See [`StoreError`].
 pub fn open(home: &Path, host: &Arc<Host>, library: Arc<Library>) -> Result<Arc<Conversations>, StoreError> {
     let conversations = Arc::new(Conversations::open(home, Arc::new(OfHost(Arc::downgrade(host), library)))?);
+    conversations.keep_usage_of(&host.models());
     follow_plans(host, &conversations);
     let told = Arc::downgrade(host);
     conversations.watch(move |news| {

@@ -96,7 +96,7 @@ pub(super) fn routes() -> Vec<Route> {
         .scope(Scope::Owner)
         .refuses(&[404, 409, 503])
         .by(delete),
-        get::<Vec<UsageRow>>("/v1/usage", "listUsage", "What conversations took and cost")
+        get::<Vec<UsageRow>>("/v1/usage", "listUsage", "What conversations and features took and cost")
             .query::<UsageQuery>()
             .refuses(&[400, 503])
             .by(usage),

@@ -32,6 +32,7 @@ fn answered() -> ChatEvent {
         usage: Tokens::default(),
         cost: None,
         estimated: false,
+        prices_as_of: None,
         notes: Vec::new(),
     }
 }

@@ -79,7 +79,11 @@ const SCHEMA: &str = "
     PRAGMA user_version = 1;";
 
 /// What brings the layout from each version to the next, from 1 on.
-const MIGRATIONS: [&str; 1] = ["ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;"];
+const MIGRATIONS: [&str; 2] = [
+    "ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;",
+    "ALTER TABLE usage ADD COLUMN feature TEXT;
+     ALTER TABLE usage ADD COLUMN prices_as_of TEXT;",
+];
 
 /// The layout's version.
 const VERSION: usize = 1 + MIGRATIONS.len();

@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 
-use super::usage::{UsageBy, Used};
+use super::usage::{UsageBy, Used, UsedBy};
 use super::*;
+use crate::charge::Charge;
 use crate::record::{PlanOutcome, Tokens};
 
 fn said(text: &str) -> ChatEvent {
@@ -72,17 +73,21 @@ fn plans_belong_to_the_conversation_that_they_were_proposed_in() {
 fn costs_add_up_and_what_is_unknown_stays_so() {
     let store = ConversationStore::in_memory().unwrap();
     let id = store.begin(None).unwrap().id;
-    let used = |model, cost| Used {
-        conversation: id,
-        model,
-        provider: "p",
+    let charge = |cost, estimated, day: Option<&str>| Charge {
         tokens: Tokens { input: 10, cached: 4, output: 2 },
+        estimated,
         cost,
-        estimated: model == "b",
+        prices_as_of: day.map(str::to_owned),
     };
-    store.append_answer(&used("a", Some(7)), &[]).unwrap();
-    store.append_answer(&used("a", None), &[]).unwrap();
-    store.append_answer(&used("b", Some(5)), &[]).unwrap();
+    let conversation = UsedBy::Conversation(id);
+    let keep = |by, model, charge: &Charge| {
+        store.append_answer(&Used { by, model, provider: "p", charge }, &[]).unwrap();
+    };
+    keep(conversation, "a", &charge(Some(7), false, Some("2026-11-24")));
+    keep(conversation, "a", &charge(None, false, None));
+    keep(conversation, "b", &charge(Some(5), true, None));
+    let days: Vec<_> = store.usage(UsageBy::Model).unwrap().into_iter().map(|row| row.prices_as_of).collect();
+    assert_eq!(days, [Some("2026-11-24".to_owned()), None]);
     let rows = store.usage(UsageBy::Model).unwrap();
     let row = |row: &usage::UsageRow| (row.of.clone(), row.exchanges, row.cost, row.unknown, row.estimated);
     assert_eq!(rows.iter().map(row).collect::<Vec<_>>(), [("a".into(), 2, 7, 1, 0), ("b".into(), 1, 5, 0, 1)]);
@@ -91,6 +96,15 @@ fn costs_add_up_and_what_is_unknown_stays_so() {
     assert_eq!((today.exchanges, today.cost, today.tokens.input), (3, 12, 30), "also of what was deleted");
     assert_eq!(store.usage(UsageBy::Conversation).unwrap()[0].of, id.to_string());
     assert_eq!(store.usage(UsageBy::Day).unwrap().len(), 1);
+    // What features take is beside that, and in no limit of conversations.
+    let of_feature = charge(Some(90), false, Some("2026-10-01"));
+    let by = UsedBy::Feature("builtin:council");
+    store.append_usage(&Used { by, model: "a", provider: "p", charge: &of_feature }).unwrap();
+    let row = &store.usage(UsageBy::Conversation).unwrap()[0];
+    assert_eq!((row.of.as_str(), row.exchanges, row.cost), ("builtin:council", 1, 90));
+    let row = &store.usage(UsageBy::Model).unwrap()[0];
+    assert_eq!((row.cost, row.prices_as_of.as_deref()), (97, Some("2026-10-01")), "the first of them");
+    assert_eq!(store.used_today().unwrap(), today);
 }
 
 #[test]

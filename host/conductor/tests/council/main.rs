@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use conductor_chat::store::usage::UsageBy;
 use conductor_config as config;
 use conductor_package::Descriptor;
 use conductor_package::capability::Capability;
@@ -525,6 +526,13 @@ fn a_question_gets_one_answer() {
     let result = call(&stage, "council_consensus", &json!({ "question": "The first or the second?" })).unwrap();
     assert_eq!(result["answer"], "Use the second.", "{result:#}");
     assert_eq!((result["ranking"].as_array().unwrap().len(), &result["reasons"]), (3, &json!([])));
+    // LLM-5: what it took is kept beside what conversations took.
+    let asked = model.requests().len() as u64;
+    let council = || stage.client.usage(UsageBy::Conversation).unwrap().into_iter().find(|row| row.of == "builtin:council");
+    until("all its exchanges are kept", || council().is_some_and(|row| row.exchanges == asked));
+    let row = council().unwrap();
+    assert_eq!((row.tokens.input, row.tokens.output), (100 * asked, 20 * asked));
+    assert_eq!((row.cost, row.unknown, row.estimated), (0, 0, 0), "on this computer it costs nothing");
 }
 
 /// Without a grant there is no council, and its tools are not there.

@@ -102,12 +102,14 @@ impl Talk<'_> {
             unknown if unknown == row.exchanges => "at an unknown price".to_owned(),
             unknown => format!("{} and {unknown} answers at an unknown price", dollars(row.cost)),
         };
+        let day = row.prices_as_of.as_deref();
+        let day = day.map(|day| format!(" by prices as of {day}")).unwrap_or_default();
         let estimated = match row.estimated {
             0 => String::new(),
             count => format!("; {count} of them broke off or were not counted, and are estimated"),
         };
         let (answers, tokens) = (row.exchanges, &row.tokens);
-        errln!("{answers} answers: {} tokens read, {} written, {cost}{estimated}", tokens.input, tokens.output);
+        errln!("{answers} answers: {} tokens read, {} written, {cost}{day}{estimated}", tokens.input, tokens.output);
         Ok(())
     }
 

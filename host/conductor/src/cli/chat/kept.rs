@@ -120,8 +120,11 @@ fn markdown(view: &ConversationView, events: &[Recorded]) -> String {
                 writeln!(text, "- `{feature}` notified:\n  > {quoted}")
             }
             ChatEvent::ModelFailed { error, .. } => writeln!(text, "- gave no answer: {error}"),
-            ChatEvent::Answered { usage, cost, estimated, .. } => {
-                let cost = cost.map_or("at an unknown price".to_owned(), dollars);
+            ChatEvent::Answered { usage, cost, estimated, prices_as_of, .. } => {
+                let mut cost = cost.map_or("at an unknown price".to_owned(), dollars);
+                if let Some(day) = prices_as_of {
+                    cost += &format!(" by prices as of {day}");
+                }
                 let about = if *estimated { "estimated: " } else { "" };
                 writeln!(text, "\n*{about}{} tokens read, {} written, {cost}*", usage.input, usage.output)
             }

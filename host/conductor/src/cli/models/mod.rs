@@ -30,7 +30,7 @@ pub(super) enum ModelsCommand {
         #[command(flatten)]
         output: Output,
     },
-    /// Say what conversations took and cost
+    /// Say what conversations and features took and cost
     Usage {
         /// By what it is added up
         #[arg(long, value_enum, default_value_t = By::Day)]
@@ -49,7 +49,7 @@ pub(super) enum By {
     Model,
     /// By provider
     Provider,
-    /// By conversation
+    /// By conversation, or by the feature that asked
     Conversation,
 }
 
@@ -145,8 +145,8 @@ fn usage(client: &Client, by: By, as_json: bool) -> CommandResult {
         outln!("no model was asked yet");
         return Ok(());
     }
-    let mut table = Table::new(["OF", "ANSWERS", "TOKENS READ", "OF A CACHE", "WRITTEN", "COST"]);
-    for UsageRow { of, exchanges, tokens, cost, unknown, estimated } in &rows {
+    let mut table = Table::new(["OF", "ANSWERS", "TOKENS READ", "OF A CACHE", "WRITTEN", "COST", "PRICES AS OF"]);
+    for UsageRow { of, exchanges, tokens, cost, unknown, estimated, prices_as_of } in &rows {
         let cost = match unknown {
             0 => dollars(*cost),
             _ if unknown == exchanges => "unknown".to_owned(),
@@ -156,7 +156,7 @@ fn usage(client: &Client, by: By, as_json: bool) -> CommandResult {
             0 => exchanges.to_string(),
             count => format!("{exchanges} ({count} estimated)"),
         };
-        table.row([of, &exchanges, &tokens.input, &tokens.cached, &tokens.output, &cost]);
+        table.row([of, &exchanges, &tokens.input, &tokens.cached, &tokens.output, &cost, &prices_as_of.as_deref().unwrap_or_default()]);
     }
     terminal::print_table(&table);
     Ok(())
