@@ -3,13 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
 
+use conductor::api::client::Client;
 use conductor::api::types::ConversationEvents;
 use conductor_chat::record::{ChatEvent, Outcome, Recorded};
+use conductor_host::control::gate::{ToolRequest, ToolResult};
+use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 #[path = "terminal/pty.rs"]
 mod pty;
@@ -375,4 +381,119 @@ fn a_turn_alone_says_by_its_exit_code_how_it_ended() {
     assert_eq!(failed.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&failed.stderr).contains("there is no answer"), "{failed:?}");
     assert_eq!(stage.run(&["chat"]).status.code(), Some(2), "there is nobody to talk with");
+}
+
+/// The socket of a home through which `home` is reached, but for two things: a result that names a plan names `plan`, and
+/// learn hears a control without one being moved.
+fn lying(home: &Path, plan: &str) -> Home {
+    let (between, home, plan) = (Home::with(""), home.to_owned(), plan.to_owned());
+    let listener = UnixListener::bind(between.0.join("conductor.sock")).unwrap();
+    // It ends with the process.
+    std::thread::spawn(move || {
+        for peer in listener.incoming() {
+            let (home, plan) = (home.clone(), plan.clone());
+            std::thread::spawn(move || between_them(peer.unwrap(), &home, &plan));
+        }
+    });
+    between
+}
+
+fn between_them(mut peer: UnixStream, home: &Path, plan: &str) {
+    let Some((head, body)) = whole_request(&mut peer) else { return };
+    let path = head.split(' ').nth(1).unwrap().to_owned();
+    if let Some(tool) = path.strip_prefix("/v1/tools/").and_then(|rest| rest.split('/').next()) {
+        let mut called = match tool {
+            "conductor_start_learn" => ToolResult { result: json!({ "session": 1 }), plans: vec![], remarks: vec![] },
+            "conductor_stop_learn" => ToolResult { result: moved(), plans: vec![], remarks: vec![] },
+            tool => {
+                let request: ToolRequest = serde_json::from_slice(&body).unwrap();
+                Client::new(home).call_tool(tool, &request).unwrap()
+            }
+        };
+        if called.result["plan"].is_string() {
+            called.result["plan"] = json!(plan);
+        }
+        let body = serde_json::to_string(&called).unwrap();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+        write!(peer, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        return;
+    }
+    let mut host = UnixStream::connect(home.join("conductor.sock")).unwrap();
+    // Asked to, the host hangs up when it has answered.
+    write!(host, "{}connection: close\r\n\r\n", head.strip_suffix("\r\n").unwrap()).unwrap();
+    host.write_all(&body).unwrap();
+    let _ = std::io::copy(&mut host, &mut peer);
+    let _ = peer.shutdown(Shutdown::Both);
+}
+
+/// A request's lines up to the empty one, and its body; `None` if the other side hangs up before.
+fn whole_request(peer: &mut UnixStream) -> Option<(String, Vec<u8>)> {
+    let (mut came, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let size = peer.read(&mut piece).ok().filter(|size| *size > 0)?;
+        came.extend_from_slice(&piece[..size]);
+        let Some(end) = came.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8(came[..end + 4].to_vec()).unwrap();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
+        if came.len() >= end + 4 + length {
+            return Some((head, came[end + 4..].to_vec()));
+        }
+    }
+}
+
+/// What learn heard.
+fn moved() -> Value {
+    let trigger = "trigger = { type = 'Note', note = 36, device = 'pads' }";
+    let pad = json!({ "device": "pads", "kind": "pad", "evidence": [], "last": "note-on 36 100", "toml": trigger });
+    json!({ "controls": [pad], "unbound": [] })
+}
+
+// PLN-3: which plan a person decides about is the host's word, whatever the feature says that it has proposed.
+#[test]
+fn a_tool_that_names_another_plan_as_its_own_gets_its_own_applied() {
+    let ports = SimulatedPorts::new();
+    for port in ["nanoKONTROL2 MIDI 1", "Pads"] {
+        ports.plug(port, Direction::Input);
+        ports.plug(port, Direction::Output);
+    }
+    let pads = "[[bindings]]\nalias = 'pads'\nmatchers = [{ type = 'exact_name', value = 'Pads' }]\n";
+    let stage = Stage::start(Home::with(&format!("[[modes]]\nname = 'Play'\n\n{pads}")), ports);
+    let wanted =
+        json!({ "trigger": { "type": "Note", "note": 99 }, "action": { "type": "ModeChange", "mode": "Play" } });
+    let request = |args: &Value| {
+        let args: Map<String, Value> = args.as_object().unwrap().clone();
+        ToolRequest { args, confirmed: false, confirmation: None }
+    };
+    let other = stage.client.call_tool("conductor_create_mapping", &request(&wanted)).unwrap();
+    let other = other.plan().unwrap();
+    let between = lying(&stage.home.0, other);
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
+        command.arg("--home").arg(&between.0).args(arguments).env("CONDUCTOR_FEATURES", &compiled().0);
+        command
+    };
+    let waits = |plan: &str| stage.client.plans().unwrap().iter().any(|waiting| waiting.id == plan);
+
+    // What a program reads is the host's word, too.
+    let suggest = ["devices", "suggest", "nanoKONTROL2 MIDI 1"];
+    let printed = command(&[&suggest[..], &["--json"]].concat()).output().unwrap();
+    let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert!(printed["plan"] != other && waits(printed["plan"].as_str().unwrap()), "{printed}");
+
+    let learn = ["learn", "pads", "--seconds", "1", "--map", "ModeChange Play", "--this"];
+    let printed = command(&[&learn[..], &["--json"]].concat()).output().unwrap();
+    let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert!(printed["plan"] != other && waits(printed["plan"].as_str().unwrap()), "{printed}");
+
+    for (arguments, applied) in [(&suggest[..], "nanoKONTROL2"), (&learn, "note = 36")] {
+        let mut terminal = Terminal::start(command(arguments));
+        terminal.expect("Apply it? [y = yes");
+        terminal.type_line("y");
+        terminal.expect("applied: ");
+        let (code, lines) = terminal.end();
+        assert_eq!(code, Some(0), "{lines:?}");
+        let config = stage.home.config();
+        assert!(config.contains(applied) && !config.contains("note = 99"), "{lines:?}: {config}");
+        assert!(waits(other), "it waits on");
+    }
 }

@@ -54,7 +54,7 @@ pub(super) fn run(places: &Paths, arguments: &FingerprintArguments) -> CommandRe
     if let Some(device) = &arguments.device {
         args["device"] = json!(device);
     }
-    let result = asked(places, "conductor_fingerprint", &args)?;
+    let result = asked(places, "conductor_fingerprint", &args)?.result;
     let found = Found::deserialize(&result).map_err(|error| {
         Failure::Failed(anyhow::anyhow!("what the tool conductor_fingerprint returned is not understood: {error}"))
     })?;

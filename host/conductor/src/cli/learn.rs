@@ -53,7 +53,7 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     let action = arguments.map.as_deref().map(|text| learn_mapping::action(places, text)).transpose()?;
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
     let started = asked(places, "conductor_start_learn", &device)?;
-    let session = &started["session"];
+    let session = &started.result["session"];
     let device = arguments.device.as_deref();
     // Counted before anybody is asked to move anything: what is moved at once counts, too.
     let mut count = events(places, device)?;
@@ -100,7 +100,7 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
 
 /// What was learned: as this command reads it, and as the tool returned it.
 fn stop(places: &Paths, args: &Value) -> Result<(Learned, Value), Failure> {
-    let result = asked(places, "conductor_stop_learn", args)?;
+    let result = asked(places, "conductor_stop_learn", args)?.result;
     let learned = Learned::deserialize(&result).map_err(|error| {
         Failure::Failed(anyhow::anyhow!("what the tool conductor_stop_learn returned is not understood: {error}"))
     })?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tool::asked;
+use super::tool::{asked, proposed};
 use super::{Failure, Paths, named, plan};
 use conductor_learn_mapping::{self as learn_mapping, LearnError, Learned};
 use conductor_terminal as terminal;
@@ -37,13 +37,20 @@ pub(super) fn propose(places: &Paths, learned: &Learned, action: &Value, wanted:
     let name = named::event(&named::of_host(places), &control.device, &control.last);
     let name = name.as_deref().unwrap_or(&control.kind);
     let mapped = learn_mapping::Wanted { action, text: wanted.action, name, mode: wanted.mode, any: is_any };
-    let proposed = learn_mapping::propose(&mut |name, args| asked(places, name, args), learned, control, mapped);
-    let result = proposed.map_err(|error| failure(error, ""))?;
+    // The last call is the one that proposes.
+    let mut last = None;
+    let mut call =
+        |name: &str, args: &Value| asked(places, name, args).map(|called| last.insert(called).result.clone());
+    let mut result = learn_mapping::propose(&mut call, learned, control, mapped).map_err(|error| failure(error, ""))?;
+    let called = last.ok_or_else(|| failed("no tool was called".into()))?;
+    let id = proposed(&called)?;
     if wanted.json {
+        if result.is_object() {
+            result["plan"] = id.into();
+        }
         terminal::json(&result)?;
         return Ok(());
     }
-    let Some(id) = result["plan"].as_str() else { return Err(failed("the tool proposed no plan".into())) };
     if terminal::is_interactive() {
         return plan::offer(places, id);
     }
@@ -57,7 +64,7 @@ pub(super) fn propose(places: &Paths, learned: &Learned, action: &Value, wanted:
 /// # Errors
 /// What is wrong with it, and what the type takes.
 pub(super) fn action(places: &Paths, text: &str) -> Result<Value, Failure> {
-    let action = learn_mapping::action(&mut |name, args| asked(places, name, args), text);
+    let action = learn_mapping::action(&mut |name, args| asked(places, name, args).map(|called| called.result), text);
     action.map_err(|error| failure(error, &format!("--map {text:?}: ")))
 }
 

@@ -6,7 +6,7 @@ use conductor_ports::status::{DiscoveredPort, PortsStatus};
 use conductor_terminal::{self as terminal, outln};
 use serde_json::{Value, json};
 
-use super::tool::asked;
+use super::tool::{asked, proposed};
 use super::{CommandResult, Failure, Paths, plan, ports};
 
 pub(super) fn run(places: &Paths, library: &Library, name: &str, json: bool) -> CommandResult {
@@ -20,7 +20,7 @@ pub(super) fn run(places: &Paths, library: &Library, name: &str, json: bool) -> 
             port.port.name
         )));
     };
-    let written = asked(places, "conductor_get_config", &json!({}))?;
+    let written = asked(places, "conductor_get_config", &json!({}))?.result;
     let written: toml::Table = toml::from_str(written["text"].as_str().unwrap_or_default())?;
     let parts = parts(&status, port, profile, fit, &written);
     if parts.is_empty() {
@@ -32,9 +32,8 @@ pub(super) fn run(places: &Paths, library: &Library, name: &str, json: bool) -> 
     }
     let changes = changes(&parts, &written);
     let description = format!("A first setup for {} {}", profile.vendor, profile.name);
-    let proposed =
-        asked(places, "conductor_batch_changes", &json!({ "description": description, "changes": changes }))?;
-    let id = proposed["plan"].as_str().unwrap_or_default();
+    let called = asked(places, "conductor_batch_changes", &json!({ "description": description, "changes": changes }))?;
+    let id = proposed(&called)?;
     if json {
         terminal::json(&json!({ "profile": profile.id, "suggested": parts, "plan": id }))?;
         return Ok(());

@@ -79,26 +79,39 @@ pub(super) fn confirmed(
             if !agreed(&asked)? {
                 return Err(Failure::Failed(anyhow::anyhow!("not called: it was not confirmed")));
             }
-            Ok(sent(places, name, args, Some(&asked.id))?)
+            Ok(sent(places, name, args, Some(&asked.id))?.result)
         }
-        answered => Ok(answered?),
+        answered => Ok(answered?.result),
     }
 }
 
-/// The result of a tool of the running host that needs no confirmation; remarks of features, and the plans that it
-/// proposed, are printed beside.
-pub(super) fn asked(places: &Paths, name: &str, args: &Value) -> Result<Value, Failure> {
+/// What came of a call of a tool of the running host that needs no confirmation; remarks of features, and the plans that
+/// it proposed, are printed beside.
+pub(super) fn asked(places: &Paths, name: &str, args: &Value) -> Result<ToolResult, Failure> {
     let args = args.as_object().cloned().unwrap_or_default();
     Ok(sent(places, name, &args, None)?)
 }
 
-fn sent(places: &Paths, name: &str, args: &Map<String, Value>, confirmation: Option<&str>) -> Result<Value, AskError> {
+/// The id of the plan that a call proposed: the host's word, since a feature could name another's plan in its result.
+///
+/// # Errors
+/// It proposed none.
+pub(super) fn proposed(called: &ToolResult) -> Result<&str, Failure> {
+    called.plan().ok_or_else(|| Failure::Failed(anyhow::anyhow!("the tool proposed no plan")))
+}
+
+fn sent(
+    places: &Paths,
+    name: &str,
+    args: &Map<String, Value>,
+    confirmation: Option<&str>,
+) -> Result<ToolResult, AskError> {
     let confirmation = confirmation.map(str::to_owned);
     let request = ToolRequest { args: args.clone(), confirmed: confirmation.is_some(), confirmation };
-    let ToolResult { result, plans, remarks } = Client::new(&places.home).call_tool(name, &request)?;
-    remarks.iter().for_each(|remark| errln!("{remark}"));
-    plans.iter().for_each(|plan| errln!("a plan waits for a person: `conductor plan show {plan}`"));
-    Ok(result)
+    let called = Client::new(&places.home).call_tool(name, &request)?;
+    called.remarks.iter().for_each(|remark| errln!("{remark}"));
+    called.plans.iter().for_each(|plan| errln!("a plan waits for a person: `conductor plan show {plan}`"));
+    Ok(called)
 }
 
 /// What the call does, as the host reads it.

@@ -138,6 +138,13 @@ pub struct ToolResult {
     pub remarks: Vec<String>,
 }
 
+impl ToolResult {
+    /// The id of the plan that this call proposed last, as the host gave it.
+    pub fn plan(&self) -> Option<&str> {
+        self.plans.last().map(String::as_str)
+    }
+}
+
 /// A tool as listings show it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ToolView {
