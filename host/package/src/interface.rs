@@ -254,29 +254,81 @@ mod tests {
         assert_eq!(names(Import::ALL.iter().map(|it| it.name())), &all - &exported);
     }
 
-    /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "707e15cbd168da82a2388acd59ff073b895c682cdf02bd549d844ce9f24c29ad";
+    /// The interfaces that were published, each with the SHA-256 of its text as [`interfaces_in`] has it. Worlds are not
+    /// among them: bindings are made from them, and no component carries one.
+    const FROZEN: &str = include_str!("interface/frozen.txt");
+
+    /// The interfaces of a file of the contract: names, and texts without comments and with single blanks.
+    fn interfaces_in(file: &str) -> Vec<(String, String)> {
+        let code: Vec<&str> = file.lines().map(|line| line.split("//").next().unwrap()).collect();
+        let words: Vec<String> = code.join(" ").split_whitespace().map(str::to_owned).collect();
+        let text = format!(" {}", words.join(" "));
+        let whole = |rest: &str| {
+            let mut depth = 0;
+            let end = rest.find(|letter| {
+                depth += i32::from(letter == '{') - i32::from(letter == '}');
+                letter == '}' && depth == 0
+            });
+            rest[..=end.unwrap()].to_owned()
+        };
+        let parts = text.split(" interface ").skip(1);
+        parts.map(|rest| (rest.split(' ').next().unwrap().to_owned(), whole(rest))).collect()
+    }
+
+    /// What of a contract is not as `frozen` says, each with the interface's name.
+    fn differences(files: &[String], frozen: &str) -> Vec<String> {
+        let frozen: Vec<(&str, &str)> = frozen.lines().filter_map(|line| line.split_once(' ')).collect();
+        let there: Vec<(String, String)> = files.iter().flat_map(|file| interfaces_in(file)).collect();
+        let gone = frozen.iter().filter(|(name, _)| there.iter().all(|(there, _)| there != name));
+        let mut found: Vec<String> = gone.map(|(name, _)| format!("{name} is gone")).collect();
+        for (name, text) in &there {
+            let digest = conductor_stdx::digest::sha256(text.as_bytes());
+            match frozen.iter().find(|(frozen, _)| frozen == name) {
+                Some((_, published)) if *published == digest => {}
+                Some(_) => found.push(format!("{name} was changed")),
+                None => found.push(format!("{name} is new: it may be added, as the line `{name} {digest}`")),
+            }
+        }
+        found
+    }
 
     #[test]
-    fn the_contract_is_frozen() {
+    fn the_interfaces_of_the_contract_are_frozen() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/v0.1");
-        let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        let mut all = Vec::new();
-        for file in files {
-            let text = std::fs::read_to_string(&file).unwrap().replace("\r\n", "\n");
-            all.extend_from_slice(
-                format!("{}\n{}\n{text}", file.file_name().unwrap().display(), text.len()).as_bytes(),
-            );
-        }
-        let found = conductor_stdx::digest::sha256(&all);
-        assert_eq!(
-            found, FROZEN,
-            "wit/v0.1 is not what was published, and features that were built for it may not link any more. What is new \
-             and leaves every interface as it is (a file with a service or a contribution, a comment) is allowed: then \
-             put the found digest into FROZEN. Anything else belongs into a folder of its own, for the next version of \
-             the contract."
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files: Vec<String> = paths.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        let found = differences(&files, FROZEN);
+        assert!(
+            found.is_empty(),
+            "wit/v0.1 is not what is in interface/frozen.txt. Features that were built for an interface that was changed \
+             or is gone may not link any more: that belongs into a folder of its own, for the next version of the \
+             contract.\n{}",
+            found.join("\n")
         );
+        let known: BTreeSet<String> = files.iter().flat_map(|file| interfaces_in(file)).map(|(name, _)| name).collect();
+        let all = contract().interfaces.iter().filter_map(|(_, it)| it.name.clone()).collect();
+        assert_eq!(known, all, "each is looked at");
+    }
+
+    #[test]
+    fn a_changed_interface_is_named_and_a_new_one_or_a_comment_is_no_change() {
+        let lamp =
+            "package a:b;\n/// A lamp.\ninterface lamp {\n    on: func(brightness: u8);\n    record r { x: u8 }\n}\n";
+        let of = |files: &[&str], frozen: &str| {
+            differences(&files.iter().map(|file| (*file).to_owned()).collect::<Vec<_>>(), frozen)
+        };
+        let [new] = &of(&[lamp], "")[..] else { panic!("not one") };
+        let frozen = new.split('`').nth(1).unwrap();
+        assert!(frozen.starts_with("lamp ") && of(&[lamp], frozen).is_empty(), "{frozen}");
+        let commented = lamp.replace("on:", "// Comments: interface x {\n    on:").replace("A lamp", "Some lamp");
+        assert!(of(&[&commented.replace("    ", "\t")], frozen).is_empty());
+        let added = of(&[&format!("{lamp}interface fan {{\n    on: func();\n}}\n")], frozen);
+        assert!(added.len() == 1 && added[0].starts_with("fan is new"), "{added:?}");
+        for changed in ["u16", "u8, colour: u8"] {
+            assert_eq!(of(&[&lamp.replace("u8)", &format!("{changed})"))], frozen), ["lamp was changed"]);
+        }
+        assert_eq!(of(&[&lamp.replace("x: u8", "x: u8, y: u8")], frozen), ["lamp was changed"]);
+        assert_eq!(of(&[], frozen), ["lamp is gone"]);
     }
 
     #[test]
