@@ -28,11 +28,19 @@ class Host {
   /** Rises with each event of a conversation. */
   chatNews = $state.raw<{ conversation: number; number: number } | null>(null)
 
-  readonly status = new Resource(() => get('/v1/status'))
+  readonly status = new Resource(async () => {
+    const status = await get('/v1/status')
+    live.enter(status.mode)
+    return status
+  })
   readonly plans = new Resource(() => get('/v1/plans'))
   readonly undo = new Resource(() => get('/v1/undo').catch(none))
   readonly redo = new Resource(() => get('/v1/redo').catch(none))
-  readonly mappings = new Resource(async () => (await tool<{ mappings: Mapping[]; same_trigger: string[][] }>('conductor_list_mappings')).result)
+  readonly mappings = new Resource(async () => {
+    const { result } = await tool<{ mappings: Mapping[]; same_trigger: string[][] }>('conductor_list_mappings')
+    live.map(result.mappings)
+    return result
+  })
   readonly tools = new Resource(() => get('/v1/tools'))
   readonly receipts = new Resource(() => get('/v1/receipts'))
   readonly models = new Resource(() => get('/v1/models'))

@@ -1,9 +1,11 @@
 // What happens now: the rows of the event stream, how often each device is heard, and where its controls stand.
 
 import type { Protocol, StreamItem } from '../api/types'
+import { FiredMappings } from '../mapping/fired'
 import { FilteredHistory, type Ring } from '../stream/history'
 import { type EventParts, parseEvent } from '../stream/event-text'
 import { type Heard, Rates } from '../stream/rates'
+import type { Mapping } from './host.svelte'
 
 /** A row of the event stream. */
 export interface Row {
@@ -47,7 +49,7 @@ export interface ControlState {
   text: string
 }
 
-/** A rule that fired. */
+/** A mapping that fired. */
 export interface Fired {
   /** By the page's clock, in milliseconds. */
   at: number
@@ -56,7 +58,7 @@ export interface Fired {
 
 /** Rows that are kept. */
 export const MAX_ROWS = 10_000
-/** Rules of which it is remembered when they fired. */
+/** Mappings of which it is remembered when they fired. */
 const MAX_FIRED = 2000
 /** Devices whose controls are remembered, and controls of one. */
 const MAX_PICTURES = 64
@@ -117,12 +119,26 @@ class Live {
   readonly #rates = new Rates()
   readonly #fired = new Map<string, Fired>()
   readonly #pictures = new Map<string, Map<string, ControlState>>()
+  #mappings = new FiredMappings([])
+  #mode: string | null = null
   #ids = 0
   #lastRow: Row | null = null
+
+  /** Other mappings are in force: their places may be those of others by now. */
+  map(mappings: readonly Mapping[]): void {
+    this.#mappings = new FiredMappings(mappings)
+    this.#fired.clear()
+  }
+
+  /** This mode is active. */
+  enter(mode: string | null): void {
+    this.#mode = mode
+  }
 
   /** Takes what came since the last frame. */
   take(items: StreamItem[], now: number): void {
     for (const item of items) {
+      if (item.kind === 'mode') this.enter(item.mode)
       const row = rowOf(item, this.#ids)
       if (!row) continue
       this.#ids += 1
@@ -130,7 +146,9 @@ class Live {
       if (row.parts) {
         this.#rates.count(row.device, row.parts.kind, now)
         this.#move(row, row.parts, now)
-        for (const rule of row.rules) this.#fire(rule, { at: now, device: row.device })
+        for (const rule of row.rules) {
+          for (const place of this.#mappings.meant(rule, row.device, row.text, this.#mode)) this.#fire(place, { at: now, device: row.device })
+        }
         this.#lastRow = row
       }
     }
@@ -176,16 +194,14 @@ class Live {
     return this.#pictures.get(device) ?? new Map()
   }
 
-  /** When a rule of this name fired last, and for whose event. */
-  fired(name: string): Fired | undefined {
-    return this.#fired.get(name)
+  /** When the mapping at this place fired last, and for whose event. */
+  fired(place: string): Fired | undefined {
+    return this.#fired.get(place)
   }
 
-  #fire(rule: string, fired: Fired): void {
-    // The host writes a rule as its name and, in brackets, its action.
-    const name = rule.replace(/ \(.*\)$/, '')
-    if (!this.#fired.has(name) && this.#fired.size >= MAX_FIRED) this.#fired.delete(this.#fired.keys().next().value as string)
-    this.#fired.set(name, fired)
+  #fire(place: string, fired: Fired): void {
+    if (!this.#fired.has(place) && this.#fired.size >= MAX_FIRED) this.#fired.delete(this.#fired.keys().next().value as string)
+    this.#fired.set(place, fired)
   }
 
   #move(row: Row, parts: EventParts, now: number): void {

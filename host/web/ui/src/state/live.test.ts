@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 
 import type { StreamItem } from '../api/types'
-import { type Filter, passes, rowOf } from './live.svelte'
+import { type Filter, live, passes, rowOf } from './live.svelte'
 
 const NONE: Filter = { text: '', device: '', protocol: '', unmapped: false, trouble: false }
 const ITEMS = [
@@ -30,4 +30,19 @@ test.each<[string, Partial<Filter>, number[]]>([
 test('what has its place elsewhere is no row', () => {
   expect(rowOf({ kind: 'chat', cursor: '1', conversation: 1, number: 2 } as unknown as StreamItem, 0)).toBeNull()
   expect(rowOf({ kind: 'from-a-later-version', cursor: '1' } as unknown as StreamItem, 0)).toBeNull()
+})
+
+test('a mapping has fired if the rule of an event is its, in the mode of then', () => {
+  const trigger = { type: 'Note', note: 36 }
+  live.map([
+    { place: 'modes/0/mappings/0', mode: 'Play', mapping: { trigger, action: { type: 'OscSend' } } },
+    { place: 'modes/1/mappings/0', mode: 'Mix', mapping: { trigger, action: { type: 'OscSend' } } },
+  ])
+  live.enter('Play')
+  const event = { kind: 'event', cursor: '1', at: 5, device: 'pads', event: 'note-on 36 100', rules: ['OscSend'] }
+  live.take([event] as unknown as StreamItem[], 100)
+  live.take([{ kind: 'mode', cursor: '2', mode: 'Mix' }, { ...event, cursor: '3' }] as unknown as StreamItem[], 200)
+  expect([live.fired('modes/0/mappings/0'), live.fired('modes/1/mappings/0')]).toEqual([{ at: 100, device: 'pads' }, { at: 200, device: 'pads' }])
+  live.map([])
+  expect(live.fired('modes/0/mappings/0'), 'places are of other mappings now').toBeUndefined()
 })
