@@ -6,6 +6,8 @@ import { words } from '../stream/event-text'
 /** How a control can be waited for. The texts of the shell have a name for each. */
 export type Way =
   | 'press' | 'release' | 'long-press' | 'double-tap' | 'move' | 'upper-half' | 'turn' | 'message' | 'half' | 'program'
+  // What only learning tells.
+  | 'chord' | 'velocity-layer' | 'recognized'
 
 /** A trigger, as the configuration has it, without its device. */
 export interface TriggerChoice {

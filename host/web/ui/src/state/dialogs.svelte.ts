@@ -1,14 +1,15 @@
 // Which dialog is open over the page. There is one at a time.
 
 import type { ToolView } from '../api/types'
+import type { LearnedControl } from '../mapping/learned'
 import type { DeviceLight } from '../picture/picture'
 import type { Mapping } from './host.svelte'
 
 export type Dialog =
   /** What an event does, and what could be made of it. `light` is that of a control of a picture; `null` if it is unknown. */
   | { kind: 'event'; device: string; text: string; control: string | null; light?: DeviceLight | null }
-  /** A new mapping: of an event, or from scratch. */
-  | { kind: 'map'; device: string; text: string }
+  /** A new mapping: of an event, of controls that were learned (the first is meant), or from scratch. */
+  | { kind: 'map'; device: string; text: string; controls?: LearnedControl[] }
   /** A mapping that is there. */
   | { kind: 'edit'; mapping: Mapping }
   /** A plan, to be decided. */

@@ -93,6 +93,8 @@ export const de: Record<keyof typeof en, string> = {
   'tour.again': 'Berühren Sie es noch einmal.',
   'tour.works': 'Es funktioniert: {what}. „Rückgängig“ nimmt es zurück, ein Klick auf ein Bedienelement im Bild ändert es, und alles, was geschieht, steht unten im Strom.',
   'tour.no-input': 'Noch ist kein Controller da. Schließen Sie einen an: Er erscheint hier von selbst.',
+  'tour.not-listening': 'Auf Geräte ohne Bindung wird nicht mehr gehört.',
+  'tour.listen': 'Wieder hören',
   'tour.no-controller': 'Kein Controller zur Hand?',
   'tour.send': 'Testnachricht an {target} senden',
 
@@ -171,6 +173,9 @@ export const de: Record<keyof typeof en, string> = {
   'map.learn-or': 'oder den Auslöser als JSON schreiben:',
   'map.learn-again': 'Anderes Bedienelement',
   'map.listening': 'Bewegen Sie das Bedienelement, das gemeint ist …',
+  'map.listening-soon': 'Der Host beginnt zu hören …',
+  'map.nothing-moved': 'Lange wurde nichts bewegt, deshalb hört der Host nicht mehr.',
+  'map.control': 'Welches Bedienelement',
   'map.trigger': 'Auslöser (JSON)',
   'map.way': 'Wie',
   'map.from': 'Von welchem Gerät',
@@ -197,6 +202,9 @@ export const de: Record<keyof typeof en, string> = {
   'way.message': 'wann immer diese Nachricht kommt',
   'way.half': 'wenn ihr erstes Argument 0,5 oder mehr ist',
   'way.program': 'wenn dieses Programm gewählt wird',
+  'way.chord': 'wenn diese zusammen gedrückt werden',
+  'way.velocity-layer': 'wenn es so stark angeschlagen wird',
+  'way.recognized': 'wie es erkannt wurde',
 
   'form.kind': 'Art',
   'form.nothing': 'Es gibt nichts einzugeben.',

@@ -91,6 +91,8 @@ export const en = {
   'tour.again': 'Touch it once more.',
   'tour.works': 'It works: {what}. “Undo” takes it back, a click on a control of the picture changes it, and everything that happens is in the stream below.',
   'tour.no-input': 'No controller is there yet. Plug one in: it appears here by itself.',
+  'tour.not-listening': 'Devices without a binding are not listened to any more.',
+  'tour.listen': 'Listen again',
   'tour.no-controller': 'No controller at hand?',
   'tour.send': 'Send a test message to {target}',
 
@@ -169,6 +171,9 @@ export const en = {
   'map.learn-or': 'or write the trigger as JSON:',
   'map.learn-again': 'Another control',
   'map.listening': 'Move the control that is meant …',
+  'map.listening-soon': 'The host begins to listen …',
+  'map.nothing-moved': 'Nothing was moved for a long time, so the host does not listen any more.',
+  'map.control': 'Which control',
   'map.trigger': 'Trigger (JSON)',
   'map.way': 'How',
   'map.from': 'From which device',
@@ -195,6 +200,9 @@ export const en = {
   'way.message': 'whenever this message comes',
   'way.half': 'when its first argument is 0.5 or more',
   'way.program': 'when this program is chosen',
+  'way.chord': 'when these are pressed together',
+  'way.velocity-layer': 'when it is hit as hard as this',
+  'way.recognized': 'as it was recognized',
 
   'form.kind': 'Kind',
   'form.nothing': 'There is nothing to enter.',
