@@ -25,3 +25,12 @@ test('a binding has its ports and the mappings that name it, wherever they do', 
   expect(rows[2]?.binding).toBe(null)
   expect(everywhere).toEqual(['modes/0/mappings/1'])
 })
+
+test('each mapping flows from where it waits: one device, any, or one that is not there', () => {
+  const mapping = (place: string, device?: string) => ({ place, mapping: { trigger: { type: 'Note', device }, action: { type: 'SendMidi', target: 'pads' } } })
+  const mappings = [mapping('a', 'pads'), mapping('b'), mapping('c', 'gone'), mapping('d', 'Keys'), mapping('e', 'pads')]
+  const { rows, any, missing } = topology([binding('pads', ['Pads'], [])], [port('Keys', 'input', null)], mappings)
+  const places = (of: readonly { place: string }[]) => of.map(({ place }) => place)
+  expect(rows.map(({ device, from }) => [device, places(from)])).toEqual([['pads', ['a', 'e']], ['Keys', ['d']]])
+  expect([places(any), missing.map(({ device, from }) => [device, places(from)])]).toEqual([['b'], [['gone', ['c']]]])
+})

@@ -3,7 +3,7 @@
 import type { BindingStatus, DiscoveredPort } from '../api/types'
 
 /** A binding, or a port without one, between its ports and its mappings. */
-export interface TopologyRow {
+export interface TopologyRow<M = unknown> {
   /** What its events have as their device. */
   device: string
   /** The ports, as they are called. None is there of a binding that waits for its device. */
@@ -12,6 +12,8 @@ export interface TopologyRow {
   binding: BindingStatus | null
   /** What the mappings are called that name it, as a source or as a target. */
   mappings: string[]
+  /** Those whose trigger waits for it alone. */
+  from: M[]
 }
 
 /** A mapping, as far as it names devices. */
@@ -35,21 +37,50 @@ function named(value: unknown, into: Set<string>, depth = 0): Set<string> {
 }
 
 /** What a mapping is called. */
-function called({ place, mapping }: Mapped): string {
+export function called({ place, mapping }: Mapped): string {
   return typeof mapping['name'] === 'string' ? mapping['name'] : place
 }
 
-/** Every binding in its order, then the inputs without one; and what the mappings are called that hear every device. */
-export function topology(bindings: readonly BindingStatus[], ports: readonly DiscoveredPort[], mappings: readonly Mapped[]): { rows: TopologyRow[]; everywhere: string[] } {
-  const known = mappings.map((one) => ({ name: called(one), devices: named(one.mapping, new Set()), hears: (one.mapping['trigger'] as Record<string, unknown> | undefined)?.['device'] }))
-  const of = (device: string) => known.filter(({ devices }) => devices.has(device)).map(({ name }) => name)
-  const rows: TopologyRow[] = bindings.map((binding) => ({
-    device: binding.alias, binding, mappings: of(binding.alias),
+/** What hangs together, and what nothing is there of. */
+export interface Topology<M> {
+  /** Every binding in its order, then the inputs without one. */
+  rows: TopologyRow<M>[]
+  /** What the mappings are called that hear every device, and these. */
+  everywhere: string[]
+  any: M[]
+  /** Mappings that wait for a device that is none of those, by its name. */
+  missing: { device: string; from: M[] }[]
+}
+
+/** How bindings, ports and mappings hang together. */
+export function topology<M extends Mapped>(bindings: readonly BindingStatus[], ports: readonly DiscoveredPort[], mappings: readonly M[]): Topology<M> {
+  const names = new Map<string, string[]>()
+  const from = new Map<string, M[]>()
+  const any: M[] = []
+  for (const mapping of mappings) {
+    for (const device of named(mapping.mapping, new Set())) put(names, device, called(mapping))
+    const hears = (mapping.mapping['trigger'] as Record<string, unknown> | undefined)?.['device']
+    if (typeof hears === 'string') put(from, hears, mapping)
+    else any.push(mapping)
+  }
+  const take = (device: string) => {
+    const found = from.get(device) ?? []
+    from.delete(device)
+    return { mappings: names.get(device) ?? [], from: found }
+  }
+  const rows: TopologyRow<M>[] = bindings.map((binding) => ({
+    device: binding.alias, binding, ...take(binding.alias),
     ports: (['input', 'output'] as const).flatMap((direction) => (binding[direction]?.ports ?? []).map((name) => ({ name, direction }))),
   }))
   for (const port of ports) {
     if (port.direction !== 'input' || port.binding !== null) continue
-    rows.push({ device: port.device, ports: [{ name: port.label, direction: 'input' }], binding: null, mappings: of(port.device) })
+    rows.push({ device: port.device, ports: [{ name: port.label, direction: 'input' }], binding: null, ...take(port.device) })
   }
-  return { rows, everywhere: known.filter(({ hears }) => hears === undefined || hears === null).map(({ name }) => name) }
+  return { rows, everywhere: any.map(called), any, missing: [...from].map(([device, from]) => ({ device, from })) }
+}
+
+function put<T>(lists: Map<string, T[]>, key: string, value: T): void {
+  const list = lists.get(key)
+  if (list) list.push(value)
+  else lists.set(key, [value])
 }

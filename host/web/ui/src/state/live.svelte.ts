@@ -198,6 +198,11 @@ class Live {
   fired(place: string): Fired | undefined {
     return this.#fired.get(place)
   }
+  /** When a device was heard last, by the page's clock in milliseconds; `undefined` if it never was. */
+  lastOf(device: string): number | undefined {
+    return this.#rates.last(device)
+  }
+
 
   #fire(place: string, fired: Fired): void {
     if (!this.#fired.has(place) && this.#fired.size >= MAX_FIRED) this.#fired.delete(this.#fired.keys().next().value as string)

@@ -50,6 +50,11 @@ export class Rates {
     heard.seconds[slot * 2 + 1] = (heard.seconds[slot * 2 + 1] ?? 0) + 1
   }
 
+  /** When a device was heard last; `undefined` if it never was. */
+  last(device: string): number | undefined {
+    return this.#devices.get(device)?.last
+  }
+
   /** Every device, by its name, with its rate over the last seconds that are whole. */
   at(now: number): Heard[] {
     const current = Math.floor(now / 1000)
