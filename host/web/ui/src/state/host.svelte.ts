@@ -3,7 +3,7 @@
 import { type ApiError, get, reportErrors, tool } from '../api/client'
 import type { DiscoveredPort, Protocol, StreamItem } from '../api/types'
 import { FrameBatch } from '../stream/batch'
-import { type Socket, StreamConnection, type StreamState } from '../stream/connection'
+import { type Probed, type Socket, StreamConnection, type StreamState } from '../stream/connection'
 import { live } from './live.svelte'
 import { Resource } from './resource.svelte'
 
@@ -159,7 +159,7 @@ class Host {
     }
   }
 
-  async #probe(): Promise<'here' | 'signed-out' | 'away'> {
+  async #probe(): Promise<Probed> {
     try {
       await get('/v1/modes')
       return 'here'

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 
 import type { StreamItem } from '../api/types'
-import { FIRST_PAUSE, LONGEST_PAUSE, parseItem, type Socket, StreamConnection, type StreamState } from './connection'
+import { FIRST_PAUSE, LONGEST_PAUSE, parseItem, PATIENCE, type Probed, QUIET, type Socket, StreamConnection, type StreamState } from './connection'
 
 class Fake implements Socket {
   onopen: (() => void) | null = null
@@ -22,11 +22,13 @@ class Fake implements Socket {
   }
 }
 
-function stage(found: 'here' | 'signed-out' | 'away' = 'here') {
+function stage(answer: Probed | Promise<Probed> = 'here') {
   const sockets: Fake[] = []
   const items: StreamItem[] = []
   const states: StreamState[] = []
-  const waiting: { call: () => void; pause: number }[] = []
+  const waiting = new Map<number, { call: () => void; pause: number }>()
+  const host = { answer }
+  let timers = 0
   const connection = new StreamConnection({
     open: (path) => {
       const socket = new Fake(path)
@@ -35,29 +37,47 @@ function stage(found: 'here' | 'signed-out' | 'away' = 'here') {
     },
     item: (item) => items.push(item),
     state: (state) => states.push(state),
-    probe: async () => found,
-    later: (call, pause) => waiting.push({ call, pause }),
-    cancel: () => waiting.pop(),
+    probe: async () => host.answer,
+    later: (call, pause) => {
+      timers += 1
+      waiting.set(timers, { call, pause })
+      return timers
+    },
+    cancel: (timer) => waiting.delete(timer),
   })
+  const settle = async () => {
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve()
+  }
   /** The socket closes, and what is asked then is answered. */
   const lose = async () => {
     sockets.at(-1)?.onclose?.()
-    await Promise.resolve()
-    await Promise.resolve()
+    await settle()
   }
-  return { connection, sockets, items, states, waiting, lose }
+  /** The pause that was waited for is over; gives it. */
+  const pass = async (milliseconds?: number) => {
+    const [timer, due] = [...waiting].find(([, { pause }]) => milliseconds === undefined || pause === milliseconds) ?? []
+    if (timer === undefined || due === undefined) throw new Error(`nothing waits for ${milliseconds} ms`)
+    waiting.delete(timer)
+    due.call()
+    await settle()
+    return due.pause
+  }
+  const pauses = () => [...waiting.values()].map(({ pause }) => pause)
+  return { connection, sockets, items, states, host, lose, pass, pauses, settle }
 }
+
+const mode = (cursor: string) => ({ kind: 'mode', mode: 'Play', cursor })
 
 describe('the stream', () => {
   test('begins now, and goes on after the last item that came', async () => {
-    const { connection, sockets, items, states, waiting, lose } = stage()
+    const { connection, sockets, items, states, lose, pass, pauses } = stage()
     connection.connect()
     expect(sockets[0]?.path).toBe('/v1/stream')
     sockets[0]?.onopen?.()
-    sockets[0]?.send({ kind: 'mode', mode: 'Play', cursor: 'a b-1' })
+    sockets[0]?.send(mode('a b-1'))
     await lose()
-    expect(waiting.map((one) => one.pause)).toEqual([FIRST_PAUSE])
-    waiting.pop()?.call()
+    expect(pauses()).toEqual([FIRST_PAUSE])
+    await pass()
     expect(sockets[1]?.path).toBe('/v1/stream?after=a%20b-1')
     sockets[1]?.onopen?.()
     expect(items.map((item) => item.cursor)).toEqual(['a b-1'])
@@ -65,50 +85,117 @@ describe('the stream', () => {
   })
 
   test('a socket that was given up brings nothing more', async () => {
-    const { connection, sockets, items, waiting, lose } = stage()
+    const { connection, sockets, items, lose, pass } = stage()
     connection.connect()
-    const first = sockets[0]
-    const late = first?.onmessage
+    const late = sockets[0]?.onmessage
     await lose()
-    waiting.pop()?.call()
-    late?.({ data: JSON.stringify({ kind: 'mode', mode: 'Mix', cursor: '9' }) })
+    await pass()
+    late?.({ data: JSON.stringify(mode('9')) })
     expect(items).toEqual([])
     expect(connection.cursor).toBeNull()
   })
 
   test('pauses grow up to a bound, and begin anew once a socket is open', async () => {
-    const { connection, sockets, waiting, lose } = stage('away')
+    const { connection, sockets, lose, pass, pauses } = stage('away')
     connection.connect()
-    const pauses: number[] = []
+    const waited: number[] = []
     for (let attempt = 0; attempt < 8; attempt += 1) {
       await lose()
-      const next = waiting.pop()
-      pauses.push(next?.pause ?? 0)
-      next?.call()
+      waited.push(await pass())
     }
-    expect(pauses).toEqual([250, 500, 1000, 2000, 4000, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE])
+    expect(waited).toEqual([250, 500, 1000, 2000, 4000, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE])
     sockets.at(-1)?.onopen?.()
     await lose()
-    expect(waiting.at(-1)?.pause).toBe(FIRST_PAUSE)
+    expect(pauses()).toEqual([FIRST_PAUSE])
   })
 
   test('a browser that is signed out says so, and seldom tries again', async () => {
-    const { connection, states, waiting, lose } = stage('signed-out')
+    const { connection, states, lose, pauses } = stage('signed-out')
     connection.connect()
     await lose()
     expect(states.at(-1)).toBe('signed-out')
-    expect(waiting.at(-1)?.pause).toBe(LONGEST_PAUSE)
+    expect(pauses()).toEqual([LONGEST_PAUSE])
   })
 
   test('once ended it stays so', async () => {
-    const { connection, sockets, waiting, lose } = stage()
+    const { connection, sockets, lose, pauses } = stage()
     connection.connect()
     connection.end()
     expect(sockets[0]?.closed).toBe(true)
     await lose()
     connection.retry()
     expect(sockets).toHaveLength(1)
-    expect(waiting).toHaveLength(0)
+    expect(pauses()).toEqual([])
+  })
+
+  test('after a silence the host is asked, and another socket goes on after the last item', async () => {
+    const { connection, sockets, items, states, pass, pauses } = stage()
+    connection.connect()
+    sockets[0]?.onopen?.()
+    sockets[0]?.send(mode('1'))
+    await pass(QUIET)
+    expect(sockets, 'something had come').toHaveLength(1)
+    await pass(QUIET)
+    expect(sockets[1]?.path).toBe('/v1/stream?after=1')
+    sockets[1]?.onopen?.()
+    expect(sockets[0]?.closed).toBe(true)
+    sockets[0]?.send(mode('2'))
+    sockets[1]?.send(mode('2'))
+    expect(items.map((item) => item.cursor)).toEqual(['1', '2'])
+    expect(states, 'nobody has to know').toEqual(['open'])
+    expect(pauses()).toEqual([QUIET])
+  })
+
+  test('a socket that was silent and is not gone is kept', async () => {
+    const { connection, sockets, items, pass, pauses } = stage()
+    connection.connect()
+    sockets[0]?.onopen?.()
+    await pass(QUIET)
+    sockets[0]?.send(mode('1'))
+    sockets[1]?.onopen?.()
+    sockets[1]?.send(mode('1'))
+    expect([sockets[0]?.closed, sockets[1]?.closed]).toEqual([false, true])
+    expect(items.map((item) => item.cursor)).toEqual(['1'])
+    expect(pauses()).toEqual([QUIET])
+  })
+
+  test('a host that does not answer is away, whether it refuses or says nothing at all', async () => {
+    for (const answer of ['away', new Promise<Probed>(() => {})] as const) {
+      const { connection, sockets, states, host, pass } = stage(answer)
+      connection.connect()
+      sockets[0]?.onopen?.()
+      await pass(QUIET)
+      if (answer !== 'away') await pass(PATIENCE)
+      expect(states).toEqual(['open', 'lost'])
+      expect(sockets[0]?.closed).toBe(true)
+      host.answer = 'here'
+      await pass(FIRST_PAUSE)
+      sockets[1]?.onopen?.()
+      expect(states).toEqual(['open', 'lost', 'open'])
+    }
+  })
+
+  test('a host that answers but opens no stream is lost, from the first socket on', async () => {
+    const { connection, sockets, states, pass, pauses } = stage()
+    connection.connect()
+    sockets[0]?.onopen?.()
+    await pass(QUIET)
+    await pass(PATIENCE)
+    expect(states).toEqual(['open', 'lost'])
+    expect(sockets.map((socket) => socket.closed)).toEqual([true, true])
+    await pass(FIRST_PAUSE)
+    await pass(QUIET)
+    expect(sockets[2]?.closed).toBe(true)
+    expect(pauses()).toEqual([2 * FIRST_PAUSE])
+  })
+
+  test('a page that is seen again looks at once', async () => {
+    const { connection, sockets, settle } = stage()
+    connection.connect()
+    sockets[0]?.onopen?.()
+    connection.retry()
+    await settle()
+    expect(sockets).toHaveLength(2)
   })
 
   test('what is no item is left out', () => {
