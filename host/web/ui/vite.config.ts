@@ -1,12 +1,19 @@
 // How the shell is built: one page, files of its own origin only, so that a strict content security policy holds.
 
+import { readFileSync } from 'node:fs'
+
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vitest/config'
 
 /** Where a shell's server answers while one works on the page: `CONDUCTOR_SHELL=http://127.0.0.1:PORT npm run dev`. */
 const shell = process.env['CONDUCTOR_SHELL']
 
+/** The version of the workspace, which is the host's: the page says where it talks with a host of another one. */
+const version = /^\[workspace\.package\][^[]*?^version = "([^"]+)"/ms.exec(readFileSync(new URL('../../../Cargo.toml', import.meta.url), 'utf8'))?.[1]
+if (!version) throw new Error('Cargo.toml of the repository names no version')
+
 export default defineConfig({
+  define: { PAGE_VERSION: JSON.stringify(version) },
   plugins: [svelte()],
   build: {
     target: 'es2023',

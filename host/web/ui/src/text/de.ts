@@ -34,6 +34,7 @@ export const de: Record<keyof typeof en, string> = {
   'connection.lost': 'Verbindung verloren; neuer Versuch läuft',
   'connection.signed-out': 'Abgemeldet',
   'connection.retry': 'Jetzt versuchen',
+  'connection.other-version': 'Der Host hat die Version {host}, diese Seite {page}: Beenden Sie `conductor ui` und starten Sie es mit dem Programm neu, das als Host läuft.',
   'signed-out.title': 'Sie sind abgemeldet',
   'signed-out.why': 'Die Sitzung dieses Browsers ist zu Ende: Die Oberfläche wurde beendet oder war sehr lange offen. Der Host und seine Zuordnungen laufen ohne sie weiter.',
   'signed-out.how': 'So kommen Sie wieder hinein: Dieser Befehl in einem Terminal öffnet diese Seite, angemeldet:',

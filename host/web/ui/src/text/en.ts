@@ -32,6 +32,7 @@ export const en = {
   'connection.lost': 'Connection lost; trying again',
   'connection.signed-out': 'Signed out',
   'connection.retry': 'Try now',
+  'connection.other-version': 'The host is of version {host}, this page of {page}: end `conductor ui` and start it again, with the program that runs as the host.',
   'signed-out.title': 'You are signed out',
   'signed-out.why': 'The session of this browser has ended: the shell was stopped, or it has been open for a long time. The host and its mappings go on without it.',
   'signed-out.how': 'To get in again, run this in a terminal. It opens this page, signed in:',
