@@ -61,6 +61,7 @@ class Host {
 
   /** Begins: the stream, and what every page needs. */
   start(): void {
+    live.isUnbound = (device) => this.isUnbound(device)
     reportErrors((error) => this.#noticed(error))
     const batch = new FrameBatch<StreamItem>(
       (items, left) => {

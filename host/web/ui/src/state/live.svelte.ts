@@ -26,7 +26,9 @@ export interface Row {
 /** What the rows are narrowed to. Empty texts and `null` let everything through. */
 export interface Filter {
   text: string
-  device: string
+  devices: ReadonlySet<string>
+  /** Only events of devices that have a binding, or of those that have none. */
+  link: 'linked' | 'unlinked' | ''
   protocol: Protocol | ''
   /** Only events that no rule fired for. */
   unmapped: boolean
@@ -94,14 +96,18 @@ export function rowOf(item: StreamItem, id: number): Row | null {
   }
 }
 
-/** Whether a row is let through. */
-export function passes(filter: Filter): ((row: Row) => boolean) | null {
-  const { text, device, protocol, unmapped, trouble } = filter
+/** A filter that lets everything through. */
+export const EVERYTHING: Filter = { text: '', devices: new Set(), link: '', protocol: '', unmapped: false, trouble: false }
+
+/** Whether a row is let through; `null` if every row is. */
+export function passes(filter: Filter, isUnbound: (device: string) => boolean): ((row: Row) => boolean) | null {
+  const { text, devices, link, protocol, unmapped, trouble } = filter
   const wanted = text.trim().toLowerCase()
-  if (!wanted && !device && !protocol && !unmapped && !trouble) return null
+  if (!wanted && devices.size === 0 && !link && !protocol && !unmapped && !trouble) return null
   return (row) => {
     if (trouble && !row.trouble) return false
-    if (device && row.device !== device) return false
+    if (devices.size > 0 && !devices.has(row.device)) return false
+    if (link && (row.kind !== 'event' || isUnbound(row.device) !== (link === 'unlinked'))) return false
     if (protocol && row.parts?.protocol !== protocol) return false
     if (unmapped && (row.kind !== 'event' || row.rules.length > 0)) return false
     if (!wanted) return true
@@ -114,7 +120,9 @@ class Live {
   frame = $state(0)
   /** What is shown while it is paused. */
   paused = $state.raw<Ring<Row> | null>(null)
-  filter = $state.raw<Filter>({ text: '', device: '', protocol: '', unmapped: false, trouble: false })
+  filter = $state.raw<Filter>(EVERYTHING)
+  /** Whether a device has no binding. */
+  isUnbound: (device: string) => boolean = () => false
   readonly rows = new FilteredHistory<Row>(MAX_ROWS)
   readonly #rates = new Rates()
   readonly #fired = new Map<string, Fired>()
@@ -170,8 +178,9 @@ class Live {
 
   narrow(filter: Filter): void {
     this.filter = filter
-    this.rows.filter(passes(filter))
+    this.rows.filter(passes(filter, this.isUnbound))
     if (this.paused) this.pause()
+    this.frame += 1
   }
 
   clear(): void {
@@ -189,6 +198,11 @@ class Live {
     return this.#rates.at(now)
   }
 
+  /** When a device was heard last, by the page's clock in milliseconds; `undefined` if it never was. */
+  lastOf(device: string): number | undefined {
+    return this.#rates.last(device)
+  }
+
   /** The controls of a device that were moved, by what tells them apart. */
   controls(device: string): ReadonlyMap<string, ControlState> {
     return this.#pictures.get(device) ?? new Map()
@@ -198,11 +212,6 @@ class Live {
   fired(place: string): Fired | undefined {
     return this.#fired.get(place)
   }
-  /** When a device was heard last, by the page's clock in milliseconds; `undefined` if it never was. */
-  lastOf(device: string): number | undefined {
-    return this.#rates.last(device)
-  }
-
 
   #fire(place: string, fired: Fired): void {
     if (!this.#fired.has(place) && this.#fired.size >= MAX_FIRED) this.#fired.delete(this.#fired.keys().next().value as string)

@@ -3,9 +3,8 @@
 import { expect, test } from 'vitest'
 
 import type { StreamItem } from '../api/types'
-import { type Filter, live, passes, rowOf } from './live.svelte'
+import { EVERYTHING, type Filter, live, passes, rowOf } from './live.svelte'
 
-const NONE: Filter = { text: '', device: '', protocol: '', unmapped: false, trouble: false }
 const ITEMS = [
   { kind: 'event', cursor: '1', at: 5, device: 'pads', event: 'note-on 36 100', rules: ['kick (OscSend)'], control: 'pad 1' },
   { kind: 'event', cursor: '2', at: 6, device: 'tablet', event: 'osc /go', rules: [] },
@@ -18,12 +17,15 @@ const rows = ITEMS.map((item, id) => rowOf(item, id)).filter((row) => row !== nu
 test.each<[string, Partial<Filter>, number[]]>([
   ['nothing', {}, [0, 1, 2, 3, 4]],
   ['a word, in a name of a control or a rule', { text: ' PAD ' }, [0]],
-  ['a device', { device: 'tablet' }, [1]],
+  ['a device', { devices: new Set(['tablet']) }, [1]],
+  ['several devices', { devices: new Set(['tablet', 'pads']) }, [0, 1]],
+  ['devices with a binding', { link: 'linked' }, [1]],
+  ['devices without one', { link: 'unlinked' }, [0]],
   ['a protocol', { protocol: 'osc' }, [1]],
   ['what is unmapped', { unmapped: true }, [1]],
   ['problems', { trouble: true }, [2, 4]],
 ])('a filter for %s', (_, filter, expected) => {
-  const lets = passes({ ...NONE, ...filter }) ?? (() => true)
+  const lets = passes({ ...EVERYTHING, ...filter }, (device) => device === 'pads') ?? (() => true)
   expect(rows.filter(lets).map((row) => row.id)).toEqual(expected)
 })
 
@@ -45,4 +47,11 @@ test('a mapping has fired if the rule of an event is its, in the mode of then', 
   expect([live.fired('modes/0/mappings/0'), live.fired('modes/1/mappings/0')]).toEqual([{ at: 100, device: 'pads' }, { at: 200, device: 'pads' }])
   live.map([])
   expect(live.fired('modes/0/mappings/0'), 'places are of other mappings now').toBeUndefined()
+})
+
+test('another filter is seen at once, without an event', () => {
+  const before = live.frame
+  live.narrow({ ...EVERYTHING, text: 'cc' })
+  expect(live.frame).toBeGreaterThan(before)
+  live.narrow(EVERYTHING)
 })
