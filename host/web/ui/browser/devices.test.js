@@ -11,11 +11,10 @@ const GRID = 'APC MINI'
 /** One more that is known, with lights. JACK has one name for one port: it plays on one, and is lit on the other. */
 const PADS = 'Launchpad Mini MK3 LPMiniMK3 MIDI'
 const LIGHTS = `${PADS} lights`
+/** No library knows it. */
+const BOX = 'Mystery Box'
 
 const config = (osc, port) => `
-[advanced_settings]
-listen_mode = "all"
-
 [[bindings]]
 alias = "tablet"
 protocol = "osc"
@@ -55,7 +54,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
 
   before(async () => {
     midi = new Instrument()
-    for (const name of [GRID, PADS, 'Twin Pedal one', 'Twin Pedal two']) await midi.controller(name)
+    for (const name of [GRID, PADS, BOX, 'Twin Pedal one', 'Twin Pedal two']) await midi.controller(name)
     for (const name of ['Sampler', LIGHTS]) await midi.synth(name)
     peer = await OscPeer.open()
     stage = await Stage.start((osc) => config(osc, peer.port))
@@ -88,31 +87,17 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
   /** Waits until a synthesizer has heard this. */
   const heard = (name, bytes) => until(`${bytes} at ${name}`, () => midi.heard(name).includes(bytes))
 
-  test('a controller that is known is drawn as it is, and its pad is lit while it is held', async () => {
-    await go('')
-    await tab.find(`[data-device="player:${GRID}"]`, 'nothing heard yet')
-    await press(GRID)
-    await tab.find('h2', 'Akai Professional APC mini')
-    await tab.find('span', 'from the device library')
-    const place = await (await tab.find('[data-control="note 48 0"]')).evaluate((one) => [one.style.gridRow, one.style.gridColumn].map((part) => parseInt(part, 10)))
-    assert.deepEqual(place, [2, 1], 'the ninth pad is the first of the second row')
-    await midi.play(GRID, '90 38 64')
-    await tab.find('[data-control="note 56 0"][data-lit]')
-    await tab.find('[role=row]', 'pad 1')
-    await midi.play(GRID, '80 38 00')
-    await tab.find('[data-control="note 56 0"]:not([data-lit])')
-    await midi.play(GRID, 'B0 30 7F')
-    await until('the fader at its top', () => tab.page.evaluate(() => document.querySelector('[data-control="cc 48 0"]')?.getAttribute('aria-label')?.endsWith('100 %')))
-    assert.deepEqual(await tab.violations(), [])
-  })
-
   test('"+ Map" binds what has no binding and maps it, in one plan: by keyboard alone', async () => {
     const { keyboard } = tab.page
     await go('')
-    await midi.play(GRID, '90 38 64')
-    await tab.find(`[data-section=unbound] [data-device="player:${GRID}"]`, 'note-on')
+    // Its port is closed: it is opened to learn, and what is touched then is meant.
+    await tab.find(`[data-section=unbound] [data-device="player:${GRID}"]`, 'nothing heard yet')
     await press(`Map player:${GRID}`)
-    await tab.find('dialog legend', 'When')
+    await tab.find('dialog [data-learning=listening]')
+    assert.deepEqual(await tab.violations(), [])
+    await midi.play(GRID, '90 38 64')
+    await midi.play(GRID, '80 38 00')
+    await tab.find('dialog [data-learned]')
     await until('the actions', () => tab.page.evaluate(() => [...document.querySelectorAll('dialog option')].some((one) => one.value === 'OscSend')))
     await tab.tabTo('It gets one of this name first')
     await keyboard.down('Control')
@@ -139,6 +124,83 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.gone('[data-section=unbound] [data-device]', GRID)
     await midi.play(GRID, '90 38 64')
     await came('/pad')
+  })
+
+  test('a controller that is known is drawn as it is, and its pad is lit while it is held', async () => {
+    await go('')
+    await tab.click('[data-device="grid"] .pick')
+    await tab.find('h2', 'Akai Professional APC mini')
+    await tab.find('span', 'from the device library')
+    const place = await (await tab.find('[data-control="note 48 0"]')).evaluate((one) => [one.style.gridRow, one.style.gridColumn].map((part) => parseInt(part, 10)))
+    assert.deepEqual(place, [2, 1], 'the ninth pad is the first of the second row')
+    await midi.play(GRID, '90 38 64')
+    await tab.find('[data-control="note 56 0"][data-lit]')
+    await tab.find('[role=row]', 'pad 1')
+    await midi.play(GRID, '80 38 00')
+    await tab.find('[data-control="note 56 0"]:not([data-lit])')
+    await midi.play(GRID, 'B0 30 7F')
+    await until('the fader at its top', () => tab.page.evaluate(() => document.querySelector('[data-control="cc 48 0"]')?.getAttribute('aria-label')?.endsWith('100 %')))
+    assert.deepEqual(await tab.violations(), [])
+  })
+
+  test('what is touched is learned as what it is, of a port that nothing else listens to', async () => {
+    await go('mappings')
+    await tab.click('button', 'New mapping')
+    await tab.click('dialog button', 'Learn by touch')
+    await tab.find('dialog [data-learning=listening]')
+    for (const bytes of ['B0 10 01', 'B0 10 01', 'B0 10 7F']) await midi.play(BOX, bytes)
+    await tab.find('dialog [data-learned=encoder]', 'how far it was turned')
+    await tab.choose('How', 'as it was recognized')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/turned')
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', 'twos_complement')
+    await tab.find('dialog [data-plan]', '[[bindings]]')
+    await tab.click('dialog button', 'Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.label.includes(BOX) && port.binding !== null && port.connected))
+    await midi.play(BOX, 'B0 10 01')
+    await came('/turned')
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  test('what has no binding is drawn from what it sends, and its rows say that it has none', async () => {
+    const { id } = await stage.ask('POST', '/v1/plans', { description: 'Listen to all.', changes: [{ path: ['advanced_settings'], value: { listen_mode: 'all' } }] })
+    await stage.ask('POST', `/v1/plans/${id}/apply`)
+    const device = `player:${BOX}`
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === device && port.connected))
+    await go(`?device=${encodeURIComponent(device)}`)
+    await midi.play(BOX, '91 3C 64')
+    await midi.play(BOX, 'B1 07 7F')
+    await tab.find('.key-bank [data-control="note 60 1"].key[data-lit]')
+    await tab.find('.fader-bank [data-control="cc 7 1"].fader')
+    await tab.find('span', 'from what was heard')
+    await tab.find(`[data-section=unbound] [data-device="${device}"]`, 'note-on')
+    await tab.find(`[data-section=unbound] [data-device="${device}"] .dot.active`)
+    const { cells, looks } = await tab.rowWith('note-on')
+    assert.deepEqual([cells[1], cells[3]], ['midi', '1'])
+    assert.match(cells[2], /Mystery Box.*\(unbound\)/)
+    assert.deepEqual(looks, ['dashed', 'italic'])
+    // The pills: those with a binding, and how many inputs have none.
+    await tab.find('[data-pill="pads"] [data-icon=midi]')
+    await tab.click('[data-unbound]', 'unbound')
+    await tab.find(`[data-pill="${device}"]`)
+    await tab.gone('[data-pill="pads"]')
+    await tab.find('[role=row].unbound', 'note-on')
+    await midi.play(PADS, '90 0D 64')
+    await until('it is counted', () => tab.page.evaluate(() => document.querySelector('[data-device="pads"]')?.textContent.includes('note-on')))
+    await tab.gone('[role=row]', 'note-on 13')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find(`[data-flow-unbound] [data-source="${device}"]`, 'note-on')
+    await tab.find(`[data-flow-unbound] [data-source="${device}"] button`, 'Map')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('[role=row].unbound button', 'Map')
+    await tab.find('dialog label', 'It gets one of this name first')
+    await tab.page.keyboard.press('Escape')
+    await tab.gone('dialog[open]')
+    await tab.click('[data-unbound]', 'unbound')
+    await stage.ask('POST', '/v1/undo')
   })
 
   test('what is sent to a device is shown and agreed to twice: by keyboard alone', async () => {

@@ -126,9 +126,7 @@ export class Stage {
     await writeFile(join(stage.home, 'config.toml'), config(stage.osc))
     try {
       await stage.run()
-      stage.ui = new Program(told('CONDUCTOR_BIN'), ['--home', stage.home, 'ui', '--no-open'])
-      stage.link = await stage.ui.line(/^http:\/\/127\.0\.0\.1:/)
-      stage.origin = new URL(stage.link).origin
+      await stage.serve()
       stage.browser = await stage.#open()
     } catch (error) {
       await stage.end()
@@ -141,6 +139,14 @@ export class Stage {
   async run() {
     this.host = new Program(told('CONDUCTOR_BIN'), ['--home', this.home, 'run'], this.env)
     await this.host.line(/ready: /)
+  }
+
+  /** Starts the shell's server, at the port that it had before if it had one. */
+  async serve() {
+    const port = this.origin ? ['--port', new URL(this.origin).port] : []
+    this.ui = new Program(told('CONDUCTOR_BIN'), ['--home', this.home, 'ui', '--no-open', ...port])
+    this.link = await this.ui.line(/^http:\/\/127\.0\.0\.1:/)
+    this.origin = new URL(this.link).origin
   }
 
   /** Another link to sign in with. */
@@ -251,6 +257,22 @@ export class Tab {
       )
       return handle.asElement()
     })
+  }
+
+  /** Waits for a row of the stream with this text within, and gives its cells' texts and its device's colour. */
+  rowWith(text) {
+    return until(`a row with ${JSON.stringify(text)}`, () =>
+      this.page.evaluate((text) => {
+        const row = [...document.querySelectorAll('[role=row][data-kind=event]')].find((one) => one.textContent.includes(text))
+        if (!row) return null
+        const style = getComputedStyle(row)
+        return {
+          cells: [...row.querySelectorAll('[role=cell]')].map((cell) => cell.textContent.trim()),
+          colours: row.className.match(/device-\d/g),
+          looks: [style.borderInlineStartStyle, style.fontStyle],
+        }
+      }, text),
+    )
   }
 
   /** Clicks what is found, once it may be clicked. */

@@ -1,0 +1,343 @@
+// The page Live, from what comes in to what is seen: the signal flow, the stream with its filters, pills, learning, and the
+// connection.
+
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+
+import { OscPeer, Stage, until } from './stage.js'
+
+const config = (osc, desk, peer) => `
+[[bindings]]
+alias = "tablet"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${osc} }
+
+[[bindings]]
+alias = "desk"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${desk} }
+
+[[modes]]
+name = "Play"
+
+[[modes.mappings]]
+name = "go (loud)"
+trigger = { type = "OscMessage", address = "/go", device = "tablet" }
+action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/lit" }
+
+[[modes.mappings]]
+trigger = { type = "OscMessage", address = "/plain" }
+action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/bare" }
+
+[[modes.mappings]]
+trigger = { type = "OscMessage", address = "/other" }
+action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/other" }
+`
+
+describe('the page Live', { concurrency: false }, () => {
+  let stage
+  let peer
+  let taken
+  let desk
+  let tab
+
+  before(async () => {
+    peer = await OscPeer.open()
+    taken = await OscPeer.open()
+    const free = await OscPeer.open()
+    desk = free.port
+    free.close()
+    stage = await Stage.start((osc) => config(osc, desk, peer.port))
+    tab = await stage.tab(stage.link)
+    await tab.find('[data-state=open]')
+  })
+  after(async () => {
+    peer?.close()
+    taken?.close()
+    await stage?.end()
+  })
+  afterEach(async () => {
+    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
+  })
+
+  /** What a device sends. */
+  const play = (address, value = 1) => peer.send(stage.osc, address, value)
+  const playDesk = (address, value = 1) => peer.send(desk, address, value)
+  /** Opens a page anew, and waits for its stream. */
+  const go = async (page) => {
+    await tab.page.goto(`${stage.origin}/${page}`)
+    await tab.find('[data-state=open]')
+  }
+  /** Waits until this OSC message came. */
+  const came = (address) => until(address, () => peer.received.some((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)))
+  /** The events of the rows that are there, the newest first. */
+  const rows = () => tab.page.evaluate(() => [...document.querySelectorAll('[role=row][data-kind]')].map((row) => row.querySelector('code')?.textContent ?? row.textContent))
+  /** How many events the page has counted of a device. */
+  const counted = (device) =>
+    tab.page.evaluate((device) => Number(/([\d,]+) events/.exec(document.querySelector(`[data-device="${device}"]`)?.textContent ?? '')?.[1]?.replace(',', '') ?? 0), device)
+  const applied = async (description, changes) => {
+    const { id } = await stage.ask('POST', '/v1/plans', { description, changes })
+    await stage.ask('POST', `/v1/plans/${id}/apply`)
+  }
+
+  // SHL-1, SHL-3
+  test('in the signal flow the edges light up by which an event passes, and no others', async () => {
+    await go('')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find('[data-source="tablet"] [data-flow="go (loud)"] .badge', 'osc-output')
+    await tab.find('[data-source="*"] [data-flow="modes/0/mappings/1"]', '/plain')
+    await tab.find('[data-source="desk"]', 'no mapping waits for it')
+    // An edge is lit for a moment: every one that was is kept.
+    await tab.page.evaluate(() => {
+      globalThis.lit = []
+      const look = () => {
+        for (const one of document.querySelectorAll('.lit[data-flow]')) globalThis.lit.push(one.dataset.flow)
+        for (const one of document.querySelectorAll('.head.lit')) globalThis.lit.push(one.parentElement.dataset.source)
+      }
+      new MutationObserver(look).observe(document.querySelector('main'), { subtree: true, attributes: true, childList: true })
+    })
+    const lit = async () => [...new Set(await tab.page.evaluate(() => globalThis.lit))].toSorted()
+    await play('/go')
+    await came('/lit')
+    await until('the edges of a name', async () => (await lit()).includes('go (loud)'))
+    assert.deepEqual(await lit(), ['go (loud)', 'tablet'])
+    await playDesk('/plain')
+    await until('the edges of no name', async () => (await lit()).includes('modes/0/mappings/1'))
+    assert.deepEqual(await lit(), ['desk', 'go (loud)', 'modes/0/mappings/1', 'tablet'])
+    assert.deepEqual(await tab.violations(), [])
+  })
+
+  // SHL-3
+  test('a row says what it came by, from where, and what came of it; a device shows that it is active', async () => {
+    await go('')
+    await play('/go', 0.5)
+    const { cells, colours } = await tab.rowWith('/go')
+    assert.deepEqual([cells[1], cells[2], cells[3]], ['osc', 'tablet', ''])
+    assert.match(cells[5], /go \(loud\)/)
+    const colour = await tab.page.evaluate(() => /device-\d/.exec(document.querySelector('[data-device="tablet"]').className)?.[0])
+    assert.deepEqual(colours, [colour], 'the row has the colour of its device')
+    await tab.find('[data-device="tablet"] .dot.active')
+    await until('one is counted', async () => (await counted('tablet')) === 1)
+    await play('/go', 0.6)
+    await until('one more', async () => (await counted('tablet')) === 2)
+    await tab.find('[data-device="tablet"] .dot:not(.active)')
+    await tab.gone('[data-device="desk"] .dot.active')
+  })
+
+  test('an event is opened into what each mapping makes of it', async () => {
+    await go('')
+    await play('/go', 0.7)
+    await tab.click('[role=row] button', '/go')
+    await tab.find('dialog td', 'go (loud)')
+    const told = await tab.page.evaluate(() => [...document.querySelectorAll('dialog tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent.trim())))
+    const named = told.find(([rule]) => rule.includes('go (loud)'))
+    assert.equal(named?.[1], 'yes')
+    for (const [rule, fires, why] of told) {
+      assert.notEqual(why, '', rule)
+      if (!rule.includes('go (loud)')) assert.equal(fires, 'no', rule)
+    }
+    assert.deepEqual(await tab.violations(), [])
+    await tab.page.keyboard.press('Escape')
+    await tab.gone('dialog[open]')
+  })
+
+  test('while it is paused no row comes, and none is lost', async () => {
+    await go('')
+    await play('/shown')
+    await tab.find('[role=row]', '/shown')
+    await until('it is counted', async () => (await counted('tablet')) === 1)
+    await tab.click('button', 'Pause')
+    await play('/held')
+    await until('the page has it', async () => (await counted('tablet')) === 2)
+    assert.equal((await rows()).some((row) => row.includes('/held')), false)
+    await tab.click('button', 'Go on')
+    await tab.find('[role=row]', '/held')
+  })
+
+  test('filters let through what they say', async () => {
+    await go('')
+    await play('/go')
+    await play('/nothing')
+    await playDesk('/plain')
+    await tab.find('[role=row]', '/go')
+    await tab.find('[role=row]', '/nothing')
+    await tab.find('[role=row]', '/plain')
+    /** Waits until of the events these alone are shown. */
+    const only = (what, addresses) =>
+      until(what, async () => {
+        const shown = (await rows()).filter((row) => row.startsWith('osc '))
+        return shown.length === addresses.length && addresses.every((address) => shown.some((row) => row.startsWith(`osc ${address} `)))
+      })
+    await only('everything', ['/go', '/nothing', '/plain'])
+    await tab.enter('Search events', 'NOTH')
+    await only('a text', ['/nothing'])
+    await tab.enter('Search events', 'loud')
+    await only('the name of a mapping', ['/go'])
+    const field = await (await tab.find('label', 'Search events')).evaluateHandle((one) => one.control)
+    await field.evaluate((one) => {
+      one.value = ''
+      one.dispatchEvent(new Event('input', { bubbles: true }))
+    })
+    await tab.choose('Device', 'desk')
+    await only('a device', ['/plain'])
+    await tab.choose('Device', 'Every device')
+    await tab.choose('Protocol', 'midi')
+    await only('another protocol', [])
+    await tab.choose('Protocol', 'osc')
+    await only('its protocol', ['/go', '/nothing', '/plain'])
+    await (await (await tab.find('label', 'Unmapped only')).evaluateHandle((one) => one.control)).asElement().click()
+    await only('what no mapping takes', ['/nothing'])
+    await (await (await tab.find('label', 'Unmapped only')).evaluateHandle((one) => one.control)).asElement().click()
+    await only('everything again', ['/go', '/nothing', '/plain'])
+  })
+
+  // SHL-3
+  test('pills narrow the stream to the devices that are chosen', async () => {
+    await go('')
+    await play('/go')
+    await playDesk('/plain')
+    await tab.find('[role=row]', '/go')
+    await tab.find('[role=row]', '/plain')
+    await tab.find('[data-pill="tablet"] [data-icon=osc]')
+    const shown = (what, count) => until(what, async () => (await rows()).filter((row) => row.startsWith('osc ')).length === count)
+    await tab.click('[data-pill="tablet"]')
+    await shown('one device', 1)
+    await tab.find('[data-pill="tablet"][aria-pressed=true]')
+    await tab.click('[data-pill="desk"]')
+    await shown('two devices', 2)
+    await tab.find('option', '2 devices')
+    await tab.click('[data-pill="tablet"]')
+    await until('the other device', async () => (await rows()).every((row) => row.startsWith('osc /plain ')))
+    await tab.click('[data-pill="desk"]')
+    await shown('all', 2)
+    await tab.choose('Show events', 'Without a binding')
+    await shown('none is unbound', 0)
+    await tab.choose('Show events', 'With a binding')
+    await shown('all are bound', 2)
+    assert.deepEqual(await tab.violations(), [])
+  })
+
+  // SHL-1
+  test('a control that is touched is learned and mapped, and nothing listens any more then', async () => {
+    const listens = async () =>
+      stage.ask('POST', '/v1/tools/conductor_stop_learn', { args: { keep: true } }).then(
+        () => true,
+        (error) => {
+          if (/nothing is being learned/.test(error.message)) return false
+          throw error
+        },
+      )
+    await go('mappings')
+    await tab.click('button', 'New mapping')
+    for (const end of ['Cancel', '×']) {
+      await tab.click('dialog button', 'Learn by touch')
+      await tab.find('dialog [data-learning=listening]')
+      assert.equal(await listens(), true)
+      await tab.click('dialog button', end)
+      await until(`${end} ends it`, async () => !(await listens()))
+    }
+    await tab.gone('dialog[open]')
+    await tab.click('button', 'New mapping')
+    await tab.click('dialog button', 'Learn by touch')
+    await tab.find('dialog [data-learning=listening]')
+    await play('/touched', 1)
+    await play('/touched', 0)
+    await tab.find('dialog [data-learned=button]')
+    await until('nothing listens', async () => !(await listens()))
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/learned')
+    await tab.click('dialog button', 'Show the plan')
+    // Letting a button go is no press of it: that is what learning knows, and the event alone does not tell.
+    await tab.find('dialog [data-plan]', 'OscArgRange')
+    await tab.click('dialog button', 'Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await play('/touched', 1)
+    await came('/learned')
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  // SHL-3
+  test('a port that fails is red, with its reason, and filtered out of the stream as a problem', async () => {
+    await go('')
+    await play('/go')
+    await tab.find('[role=row]', '/go')
+    await applied('A port that another program has.', [{ path: ['bindings', '2'], value: { alias: 'busy', protocol: 'osc', input: { host: '127.0.0.1', port: taken.port } } }])
+    await tab.find('[data-device="busy"] [data-failed].bad', 'in use')
+    await tab.find('[data-pill="busy"].failed')
+    await (await (await tab.find('label', 'Problems only')).evaluateHandle((one) => one.control)).asElement().click()
+    await tab.gone('[role=row]', '/go')
+    await tab.find('[role=row].trouble', 'busy')
+    assert.deepEqual(await tab.violations(), [])
+    await stage.ask('POST', '/v1/undo')
+    await tab.gone('[data-device="busy"]')
+  })
+
+  // SHL-3
+  test('a device is muted, which lasts until the host is restarted', async () => {
+    await go('devices')
+    await tab.click('[data-binding=tablet] button', 'Mute until restart')
+    await tab.find('.notice', 'tablet is muted until the host is restarted')
+    await go('')
+    await tab.find('[data-device="tablet"] .badge', 'muted until restart')
+    const unheard = async () => (await stage.ask('GET', '/v1/status')).ports.find((port) => port.device === 'tablet').unheard
+    const before = await unheard()
+    await play('/muted')
+    await until('it is discarded', async () => (await unheard()) > before)
+    await playDesk('/heard')
+    await tab.find('[role=row]', '/heard')
+    assert.equal((await rows()).some((row) => row.includes('/muted')), false)
+    await go('devices')
+    await tab.click('[data-binding=tablet] button', 'Unmute')
+    await tab.find('.notice', 'tablet is heard again')
+    await go('')
+    await play('/again')
+    await tab.find('[role=row]', '/again')
+  })
+
+  test('a host of another version than the page is named', async () => {
+    const other = await stage.tab()
+    await other.page.evaluateOnNewDocument(() => {
+      const asked = globalThis.fetch
+      globalThis.fetch = async (url, init) => {
+        const answer = await asked(url, init)
+        if (String(url) !== '/v1/status') return answer
+        return new Response(JSON.stringify({ ...(await answer.json()), version: '0.0.9-older' }), { headers: { 'content-type': 'application/json' } })
+      }
+    })
+    await other.page.goto(stage.origin)
+    await other.find('[data-versions]', '0.0.9-older')
+    assert.deepEqual(await other.violations(), [])
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
+    await go('')
+    await tab.find('[data-pill="tablet"]')
+    await tab.gone('[data-versions]')
+  })
+
+  test('a stream that was cut goes on by its cursor, with each event once and without a reload', async () => {
+    await go('')
+    await tab.page.evaluate(() => (globalThis.sameDocument = true))
+    await play('/before')
+    await tab.find('[role=row]', '/before')
+    await stage.ui.end()
+    await tab.find('[data-state=lost]')
+    await play('/cut')
+    const events = async () => (await stage.ask('GET', '/v1/status')).ports.find((port) => port.device === 'tablet').events
+    const before = await events()
+    await play('/cut2')
+    await until('the host has it', async () => (await events()) > before)
+    await stage.serve()
+    // The server knows nobody any more: another tab signs this browser in again.
+    const other = await stage.tab(stage.link)
+    await other.find('[data-state=open]')
+    await other.page.close()
+    await tab.find('[data-state=open]')
+    await tab.find('[role=row]', '/cut2')
+    await play('/after')
+    await tab.find('[role=row]', '/after')
+    const shown = await rows()
+    for (const address of ['/before', '/cut', '/cut2', '/after']) assert.equal(shown.filter((row) => row.startsWith(`osc ${address} `)).length, 1, address)
+    assert.equal(await tab.page.evaluate(() => globalThis.sameDocument), true)
+  })
+})
