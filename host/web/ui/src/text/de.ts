@@ -501,5 +501,12 @@ export const de: Record<keyof typeof en, string> = {
   'about.counts': '{events} Ereignisse, {failures} Fehler, {unobserved} nicht beobachtet',
   'about.front': 'Anwendung im Vordergrund',
   'about.last-failure': 'Letzter Fehler',
+  'skill.home': 'installiert',
+  'skill.project': 'vom Projekt',
+  'skill.bundled': 'kommt mit Conductor',
+  'skill.feature': 'von einem Feature',
+  'skill.shadowed': 'nicht benutzt: einen dieses Namens gibt es schon, {place}',
+  'skill.tokens': 'etwa {count} Token',
+  'skill.files': 'mit',
   'about.troublesome': '{name} wurde gebremst ({what}), {count}-mal',
 }

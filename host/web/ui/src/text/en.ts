@@ -499,5 +499,12 @@ export const en = {
   'about.counts': '{events} events, {failures} failures, {unobserved} not observed',
   'about.front': 'Application in front',
   'about.last-failure': 'Last failure',
+  'skill.home': 'installed',
+  'skill.project': 'of the project',
+  'skill.bundled': 'comes with Conductor',
+  'skill.feature': 'of a feature',
+  'skill.shadowed': 'not used: there is one of this name, {place}',
+  'skill.tokens': 'about {count} tokens',
+  'skill.files': 'with',
   'about.troublesome': '{name} was held back ({what}), {count} times',
 }
