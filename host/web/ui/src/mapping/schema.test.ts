@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 
-import { entriesOf, readForm, variants } from './schema'
+import { blamed, entriesOf, readForm, variants } from './schema'
 
 const OSC = {
   type: 'object',
@@ -83,4 +83,12 @@ describe('a form', () => {
     const looped = { properties: { a: { $ref: '#/properties/a' }, __proto__x: { pattern: '(', type: 'string' } } }
     expect(only(looped).fields.map(({ widget }) => widget)).toEqual(['json', 'text'])
   })
+})
+
+test('a refusal of the host belongs to the field that it names', () => {
+  const { fields } = variants({ properties: { mode: { type: 'string' }, max_midi_ports: { type: 'integer' }, name: { type: 'string' } } })[0] ?? { fields: [] }
+  expect(blamed(fields, 'advanced_settings.max_midi_ports: 0 is too small; write 1 to 256')).toBe('max_midi_ports')
+  expect(blamed(fields, 'there is no mode "Mixx"; there are Play, Mix')).toBe(null)
+  expect(blamed(fields, 'modes[0].name: a mode of this name is there')).toBe('name')
+  expect(blamed(fields, 'the port of this name is gone')).toBe(null)
 })

@@ -265,3 +265,17 @@ export function readForm(variant: Variant, entries: Entries): { value: Record<st
   }
   return { value, mistakes }
 }
+
+/**
+ * The field that a refusal of the host is about, by its name: the first that stands in it as a key does, in a path, in
+ * quotes, or with an underscore in it. `null` if it names none.
+ */
+export function blamed(fields: readonly Field[], refusal: string): string | null {
+  let first: { name: string; at: number } | null = null
+  for (const { name } of fields) {
+    const word = name.replace(/[^\w]/g, '\\$&')
+    const at = refusal.search(new RegExp(`${name.includes('_') ? '(?<![\\w-])' : '(?<=[./`"\'])'}${word}(?![\\w-])`))
+    if (at >= 0 && (first === null || at < first.at)) first = { name, at }
+  }
+  return first?.name ?? null
+}
