@@ -498,6 +498,8 @@ export const de: Record<keyof typeof en, string> = {
   'about.config': 'Konfiguration',
   'about.rules': 'Regeln in Kraft',
   'about.events': 'Ereignisse',
+  'settings.profiles-why': 'Ein Profil schaltet einen Modus ein, solange eine seiner Anwendungen vorn ist.',
+  'settings.add-profile': 'Neues Profil',
   'about.counts': '{events} Ereignisse, {failures} Fehler, {unobserved} nicht beobachtet',
   'about.front': 'Anwendung im Vordergrund',
   'about.last-failure': 'Letzter Fehler',

@@ -496,6 +496,8 @@ export const en = {
   'about.config': 'Configuration',
   'about.rules': 'Rules in force',
   'about.events': 'Events',
+  'settings.profiles-why': 'A profile makes a mode active while one of its applications is in front.',
+  'settings.add-profile': 'New profile',
   'about.counts': '{events} events, {failures} failures, {unobserved} not observed',
   'about.front': 'Application in front',
   'about.last-failure': 'Last failure',
