@@ -119,6 +119,17 @@ describe('the shell', { concurrency: false }, () => {
     await until('the host\'s mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Play')
   })
 
+  test('a mapping is tried from the list, without what it waits for being sent', async () => {
+    await go('mappings')
+    await tab.click('tr[data-place="modes/0/mappings/0"] button', 'Try it')
+    await tab.find('.notice', 'osc /named 1.0 from tablet')
+    await until('the host\'s mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Mix')
+    const rows = await stage.ask('GET', '/v1/audit?limit=1000')
+    assert.ok(rows.some((row) => row.what === 'play' && row.subject === 'tablet osc /named 1.0'), JSON.stringify(rows.at(-1)))
+    await stage.ask('POST', '/v1/mode', { mode: 'Play' })
+    await until('the mode as before', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Play')
+  })
+
   test('the same by keyboard alone', async () => {
     await go('')
     await play('/keys')

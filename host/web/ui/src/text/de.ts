@@ -274,6 +274,8 @@ export const de: Record<keyof typeof en, string> = {
   'mappings.all-modes': 'alle',
   'mappings.count': '{count} von {all} Zuordnungen',
   'mappings.none': 'Keine Zuordnung passt.',
+  'mappings.try': 'Ausprobieren',
+  'mappings.tried': '{name} ausprobiert: {event} von {device}. Die Aktionen wurden ausgeführt.',
   'mappings.choose': 'Auswahl',
   'mappings.choose-one': '{name} auswählen',
   'mappings.remove-chosen': '{count} ausgewählte entfernen',

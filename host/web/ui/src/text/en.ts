@@ -272,6 +272,8 @@ export const en = {
   'mappings.all-modes': 'all of them',
   'mappings.count': '{count} of {all} mappings',
   'mappings.none': 'No mapping is like that.',
+  'mappings.try': 'Try it',
+  'mappings.tried': 'Tried {name}: {event} from {device}. Its actions were done.',
   'mappings.choose': 'Choose',
   'mappings.choose-one': 'Choose {name}',
   'mappings.remove-chosen': 'Remove {count} chosen',
