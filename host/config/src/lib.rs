@@ -73,8 +73,8 @@ pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use light::Light;
 pub use llm::Llm;
 pub use model::{
-    Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,
-    Mapping, Mode, Model, ModelPrice, Profile, Retry, Tools,
+    Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Effort, Feature, Feedback,
+    ListenMode, Mapping, Mode, Model, ModelPrice, Profile, Retry, Tools,
 };
 pub use place::{Location, PathStep, Source};
 pub use process_action::{Launch, Shell};

@@ -230,16 +230,12 @@ impl Host {
     }
 
     fn put_in_force(&self, state: &mut State, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
-        let (result, hash) = std::thread::scope(|scope| {
-            // The digest of a long file takes a tenth as long as all the rest.
-            let hash = std::thread::Builder::new().spawn_scoped(scope, || state_hash(text));
-            let included = Included::read(text, file_name);
-            let made = state.reader.parse(text, file_name, &included).and_then(|loaded| self.make(loaded));
-            let result = made.map(|made| self.swap_in(state, made));
-            (result, hash.ok().and_then(|hash| hash.join().ok()))
-        });
-        let hash = hash.unwrap_or_else(|| state_hash(text));
-        let entry = Entry::new(Kind::Host, "reload", &Caller::configuration(), file_name).with("state", hash);
+        let included = Included::read(text, file_name);
+        let made = state.reader.parse(text, file_name, &included).and_then(|loaded| self.make(loaded));
+        let result = made.map(|made| self.swap_in(state, made));
+        // Not on a thread beside: where there are two processors, that would take the one that events have.
+        let entry =
+            Entry::new(Kind::Host, "reload", &Caller::configuration(), file_name).with("state", state_hash(text));
         self.audit.note(match &result {
             Ok(_) => entry,
             Err(wrong) => entry.refused(mistakes(wrong)),
