@@ -25,7 +25,7 @@ impl Lifecycle for BindingTools {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
         register::<Nothing, Ports>(&tools, "conductor_scan_ports")?;
-        register::<Wanted, Ports>(&tools, "conductor_list_discovered_ports")?;
+        register::<PortFilter, Ports>(&tools, "conductor_list_discovered_ports")?;
         register::<Nothing, Devices>(&tools, "conductor_list_devices")?;
         register::<Nothing, Listed>(&tools, "conductor_list_device_bindings")?;
         register::<Which, Healths>(&tools, "conductor_get_binding_health")?;
@@ -50,7 +50,7 @@ enum Direction {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct PortFilter {
     protocol: Option<Protocol>,
     direction: Option<Direction>,
     /// Only those without a binding.
@@ -329,7 +329,7 @@ impl ReadOnlyTools for BindingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
             "conductor_scan_ports" => answer(&args, |Nothing {}| ports(reader, |_| true)),
-            "conductor_list_discovered_ports" => answer(&args, |Wanted { protocol, direction, unbound }| {
+            "conductor_list_discovered_ports" => answer(&args, |PortFilter { protocol, direction, unbound }| {
                 let direction = direction.map(|direction| match direction {
                     Direction::Input => host_state::Direction::Input,
                     Direction::Output => host_state::Direction::Output,

@@ -56,14 +56,14 @@ pub struct Found {
 
 /// A record as it is kept: the files of the transcript as text, because the digests are of the text.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept(BTreeMap<String, String>);
+struct StoredRecord(BTreeMap<String, String>);
 
 /// Keeps the files of a transcript at `now` (milliseconds since 1970), and lets the oldest go.
 ///
 /// # Errors
 /// Why they can't be kept.
 pub fn keep(shelf: &impl Shelf, now: u64, id: &str, files: BTreeMap<String, String>) -> Result<(), String> {
-    let bytes = serde_json::to_vec(&Kept(files)).map_err(|error| error.to_string())?;
+    let bytes = serde_json::to_vec(&StoredRecord(files)).map_err(|error| error.to_string())?;
     if bytes.len() > MAX_RECORD {
         return Err(format!("the record has {} bytes; at most {MAX_RECORD} are kept", bytes.len()));
     }
@@ -90,7 +90,7 @@ pub fn files(shelf: &impl Shelf, place: &str, id: &str) -> Result<BTreeMap<Strin
         return Err(format!("{place} = {id:?}: there is no such record; kept: {known}"));
     };
     let bytes = shelf.get(key)?.ok_or_else(|| format!("the record {id} is gone"))?;
-    let Kept(files) = serde_json::from_slice(&bytes).map_err(|error| format!("the record {id}: {error}"))?;
+    let StoredRecord(files) = serde_json::from_slice(&bytes).map_err(|error| format!("the record {id}: {error}"))?;
     Ok(files)
 }
 

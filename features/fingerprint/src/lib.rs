@@ -18,13 +18,13 @@ struct Fingerprint;
 impl Lifecycle for Fingerprint {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
-        register::<Asked, Found>(&tools, "conductor_fingerprint")
+        register::<FingerprintArgs, Found>(&tools, "conductor_fingerprint")
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct FingerprintArgs {
     /// Only this one.
     device: Option<String>,
     /// 1-300. Default: 30.
@@ -79,7 +79,7 @@ impl From<source_kind::Source> for Source {
     }
 }
 
-fn fingerprint(reader: &Reader, asked: &Asked) -> Result<Found, Error> {
+fn fingerprint(reader: &Reader, asked: &FingerprintArgs) -> Result<Found, Error> {
     let seconds = asked.seconds.unwrap_or(USUAL_SECONDS);
     if !(1..=MAX_SECONDS).contains(&seconds) {
         return Err(Error::Invalid(format!("seconds = {seconds}: it is 1 to {MAX_SECONDS}")));
@@ -124,7 +124,7 @@ impl Device {
 impl ReadOnlyTools for Fingerprint {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_fingerprint" => answer(&args, |asked: Asked| fingerprint(reader, &asked)),
+            "conductor_fingerprint" => answer(&args, |asked: FingerprintArgs| fingerprint(reader, &asked)),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }
     }

@@ -30,7 +30,7 @@ use conductor_stdx::host_key::HostKey;
 use conductor_stdx::plain_file;
 
 /// How long to wait for another process that adds rows.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// What stands for the hash before the first row.
 pub(super) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// What a row is called that says that the chain was found altered.
@@ -281,7 +281,7 @@ impl Chain {
     fn add(&self, entries: &[Entry], key: &HostKey) -> Result<Head, Box<dyn std::error::Error>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(self.file(), flags)?;
-        connection.busy_timeout(BUSY)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;")?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -367,7 +367,7 @@ impl Chain {
             // For writing where that is allowed: what a killed writer left half done is put right by the next one.
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(self.file(), flags)?;
-            connection.busy_timeout(BUSY)?;
+            connection.busy_timeout(BUSY_TIMEOUT)?;
             let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('rows', 'head')";
             // Its writer was killed before it had a table: that is as if it were not there.
             let there: i64 = connection.query_row(tables, [], |row| row.get(0))?;

@@ -3,7 +3,7 @@
 //! Until a mapping uses an action, the feature has no worker: no thread, no queue, no instance. [`FeatureQueue::prepare`]
 //! starts the worker, and waits until the action is ready, so that the event path finds everything there: a rule holds the
 //! worker itself, by its [`PreparedAction`]. The worker ends by itself when no action has been in use for
-//! [`KEPT_FOR`](super::feature_worker::KEPT_FOR).
+//! [`IDLE_TIMEOUT`](super::feature_worker::IDLE_TIMEOUT).
 //!
 //! Orders are given under a lock, and a worker that ends looks for orders and leaves under the same lock. So none reaches
 //! a worker that has decided to end. Only the control side takes it, and the worker's own thread at its end.
@@ -47,18 +47,18 @@ impl std::fmt::Debug for Shared {
 
 /// Where a feature's worker is, as long as there is one.
 #[derive(Debug, Default)]
-pub(super) struct Place(Mutex<Kept>);
+pub(super) struct Place(Mutex<WorkerSlot>);
 
 impl Place {
     /// For giving orders, starting and ending.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, WorkerSlot> {
         self.0.lock()
     }
 }
 
 /// The worker, as long as there is one.
 #[derive(Debug, Default)]
-pub(super) enum Kept {
+pub(super) enum WorkerSlot {
     /// No action is in use.
     #[default]
     Unused,
@@ -67,7 +67,7 @@ pub(super) enum Kept {
     Ended(Option<JoinHandle<()>>),
 }
 
-impl Kept {
+impl WorkerSlot {
     /// The worker ends because it is not used.
     pub(super) fn leave(&mut self) {
         if matches!(self, Self::Running(..)) {
@@ -118,11 +118,11 @@ impl FeatureQueue {
         {
             let mut kept = self.0.place.lock();
             let worker = match &*kept {
-                Kept::Running(worker, _) => worker.clone(),
-                Kept::Ended(_) => return Err(gone()),
-                Kept::Unused => {
+                WorkerSlot::Running(worker, _) => worker.clone(),
+                WorkerSlot::Ended(_) => return Err(gone()),
+                WorkerSlot::Unused => {
                     let (worker, thread) = self.start()?;
-                    *kept = Kept::Running(worker.clone(), thread);
+                    *kept = WorkerSlot::Running(worker.clone(), thread);
                     worker
                 }
             };
@@ -173,20 +173,20 @@ impl FeatureQueue {
     fn end(&self, order: ControlRequest) {
         let mut kept = self.0.place.lock();
         *kept = match mem::take(&mut *kept) {
-            Kept::Running(worker, thread) => {
+            WorkerSlot::Running(worker, thread) => {
                 worker.order(order);
-                Kept::Ended(Some(thread))
+                WorkerSlot::Ended(Some(thread))
             }
-            Kept::Unused => Kept::Ended(None),
-            ended @ Kept::Ended(_) => ended,
+            WorkerSlot::Unused => WorkerSlot::Ended(None),
+            ended @ WorkerSlot::Ended(_) => ended,
         };
     }
 
     /// Whether it has ended after [`finish`](Self::finish) or [`abandon`](Self::abandon).
     pub fn has_ended(&self) -> bool {
         match &*self.0.place.lock() {
-            Kept::Ended(thread) => thread.as_ref().is_none_or(JoinHandle::is_finished),
-            Kept::Unused | Kept::Running(..) => false,
+            WorkerSlot::Ended(thread) => thread.as_ref().is_none_or(JoinHandle::is_finished),
+            WorkerSlot::Unused | WorkerSlot::Running(..) => false,
         }
     }
 }

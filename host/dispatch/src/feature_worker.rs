@@ -7,7 +7,7 @@
 //! fails and the spare takes over at the next one; a new spare is made when there is nothing else
 //! to do. Features that no event has reached have none: it would only take memory.
 //!
-//! It is there as long as an action is in use, and a while longer ([`KEPT_FOR`]); a
+//! It is there as long as an action is in use, and a while longer ([`IDLE_TIMEOUT`]); a
 //! [`FeatureQueue`](super::feature_queue::FeatureQueue) starts it.
 //!
 //! Timers that the feature sets are in the instance that serves. The worker waits until the next one at the most, and
@@ -76,7 +76,7 @@ enum Job {
 /// The longest call that the thread of a port makes again.
 const SHORT_CALL: Duration = Duration::from_micros(100);
 /// How long a worker stays without an action that is in use, so that a reload that uses one again finds it.
-pub const KEPT_FOR: Duration = Duration::from_secs(30);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The way to a feature's worker, for the event path. Clones share it.
 #[derive(Debug, Clone)]
@@ -530,7 +530,7 @@ impl Worker {
 
     /// Until when it stays; `None` if an action is in use.
     fn unused_until(&self) -> Option<Nanos> {
-        let kept_for = u64::try_from(KEPT_FOR.as_nanos()).unwrap_or(Nanos::MAX);
+        let kept_for = u64::try_from(IDLE_TIMEOUT.as_nanos()).unwrap_or(Nanos::MAX);
         self.by_meaning.is_empty().then(|| self.unused_since.saturating_add(kept_for))
     }
 

@@ -181,7 +181,7 @@ const ALL_NOTES_OFF: u8 = 123;
 const BLINK: Duration = Duration::from_millis(250);
 
 /// How long what waits for a slow port may take at the end.
-const DRAINS_FOR: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long it is before a port that refused to end something is asked again.
 const RETRY: Duration = Duration::from_millis(100);
@@ -322,7 +322,7 @@ impl Worker {
 
     /// Has what waits for a slow port go before the end, at its pace as far as there is time.
     fn drain(&mut self) {
-        let until = Instant::now() + DRAINS_FOR;
+        let until = Instant::now() + DRAIN_TIMEOUT;
         while let Some(due) = self.port.as_ref().and_then(PacedPort::due).filter(|due| *due <= until) {
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             self.go_on();

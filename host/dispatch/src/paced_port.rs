@@ -177,22 +177,22 @@ mod tests {
 
     /// A port that keeps what it gets.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<Vec<u8>>>>);
+    struct RecordingPort(Arc<Mutex<Vec<Vec<u8>>>>);
 
-    impl MidiOut for Kept {
+    impl MidiOut for RecordingPort {
         fn send(&mut self, message: &[u8]) -> Result<(), PortError> {
             self.0.lock().push(message.to_vec());
             Ok(())
         }
     }
 
-    fn port(pace: Pace, now: Instant) -> (PacedPort, Kept) {
-        let kept = Kept::default();
+    fn port(pace: Pace, now: Instant) -> (PacedPort, RecordingPort) {
+        let kept = RecordingPort::default();
         (PacedPort::new(Box::new(kept.clone()), pace, now), kept)
     }
 
     /// Goes on until nothing waits. Returns when each message went, in microseconds from `from`, and which.
-    fn drain(port: &mut PacedPort, kept: &Kept, from: Instant) -> Vec<(u128, Vec<u8>)> {
+    fn drain(port: &mut PacedPort, kept: &RecordingPort, from: Instant) -> Vec<(u128, Vec<u8>)> {
         let mut went = Vec::new();
         loop {
             went.extend(kept.0.lock().drain(..).map(|message| (0, message)));

@@ -53,8 +53,8 @@ pub enum Condition {
         /// Of which device; `None` if of any.
         device: Option<DeviceId>,
     },
-    /// Somebody else knows.
-    Asked(Asked),
+    /// A function of whoever made the condition says.
+    Predicate(Predicate),
     /// Holds if each of them holds; an empty list holds.
     And(Vec<Condition>),
     /// Holds if one of them holds; an empty list does not.
@@ -65,34 +65,34 @@ pub enum Condition {
 
 /// A condition that its maker evaluates, such as one on variables.
 #[derive(Clone)]
-pub struct Asked {
+pub struct Predicate {
     /// What it is called in explanations. What is called alike is the same condition.
     text: Arc<str>,
     holds: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
-impl Asked {
+impl Predicate {
     /// A condition that holds if `holds` says so, which takes no lock and allocates nothing.
     pub fn new(text: &str, holds: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { text: text.into(), holds: Arc::new(holds) }
     }
 }
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl PartialEq for Asked {
+impl PartialEq for Predicate {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Eq for Asked {}
+impl Eq for Predicate {}
 
-impl Hash for Asked {
+impl Hash for Predicate {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
@@ -133,7 +133,7 @@ impl Condition {
             Self::CcValueInRange { controller, value, channel, device } => {
                 context.held.is_controller_at(*controller, *value, *channel, device.as_ref())
             }
-            Self::Asked(asked) => (asked.holds)(),
+            Self::Predicate(asked) => (asked.holds)(),
             Self::And(all) => all.iter().all(|condition| condition.holds(context)),
             Self::Or(any) => any.iter().any(|condition| condition.holds(context)),
             Self::Not(condition) => !condition.holds(context),
@@ -194,7 +194,7 @@ impl fmt::Display for Condition {
                 write_source(f, *channel, device.as_ref())?;
                 write!(f, " is at {} to {}", value.min, value.max)
             }
-            Self::Asked(asked) => f.write_str(&asked.text),
+            Self::Predicate(asked) => f.write_str(&asked.text),
             Self::And(all) => joined(f, all, "and", "always"),
             Self::Or(any) => joined(f, any, "or", "never"),
             Self::Not(condition) => write!(f, "not {condition}"),

@@ -57,7 +57,7 @@ pub mod trigger;
 
 pub use choice::Choices;
 pub use compile::{CompileError, CompileErrorKind, check_standalone_condition, compile};
-pub use condition::{AppName, Asked, Condition, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext};
+pub use condition::{AppName, Condition, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext, Predicate};
 pub use conductor_event::{
     Answers, ArtNetChange, Cause, ChordEvent, DeviceEvent, DeviceId, Event, EventKind, Fired, FlightRecorder,
     GestureEvent, HidEvent, MidiBytes, MidiMessage, ModeIx, Nanos, OscArg, OscMessage, Press, Record, RuleId,

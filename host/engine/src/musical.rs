@@ -25,7 +25,7 @@ pub const DEVICE: &str = "clock";
 /// Actions that wait for the grid at most, without releases. Further ones do not wait.
 const MAX_HELD: usize = 32;
 /// Of the releases of one press, the key's own, and all notes off for its channel and for all.
-const ENDS: usize = 3;
+const RELEASES_PER_PRESS: usize = 3;
 
 /// The clock that rules go by.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl Musical {
         if source.device.is_none() {
             clock.start_at(now);
         }
-        let (device, held) = (DeviceId::new(DEVICE), Vec::with_capacity(MAX_HELD * (1 + ENDS)));
+        let (device, held) = (DeviceId::new(DEVICE), Vec::with_capacity(MAX_HELD * (1 + RELEASES_PER_PRESS)));
         Self { source: Arc::clone(source), clock, device, held }
     }
 

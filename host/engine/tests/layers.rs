@@ -12,9 +12,9 @@ const MODES: [&str; 4] = ["Play", "A", "B", "C"];
 const DEVICES: [&str; 2] = ["pads", "keys"];
 const KEYS: u8 = 4;
 
-struct Told(Option<Arc<str>>);
+struct ActionNames(Option<Arc<str>>);
 
-impl Sink<Action> for Told {
+impl Sink<Action> for ActionNames {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
         firing.rule.action.clone()
     }
@@ -89,7 +89,7 @@ proptest! {
     fn no_mode_stays_that_nothing_holds(rules in rules(), steps in steps(), unplugs in any::<bool>()) {
         let handle = Arc::new(RuleSetHandle::new(set(&rules, MODES.len())));
         let mut engine = Engine::new(Arc::clone(&handle), Arc::default());
-        let mut told = Told(None);
+        let mut told = ActionNames(None);
         let mut now = 0;
         // A key that no rule waits for: the first event, and the press that a mode for one press waits for.
         engine.event(now, note("pads", 100, true), &mut told);

@@ -86,7 +86,7 @@ impl Learned {
 
 /// What a control is to do.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct MappingRequest<'a> {
     /// The action, as [`action`] makes it.
     pub action: &'a Value,
     /// What a person called the action, for the plan's description.
@@ -108,7 +108,7 @@ pub fn propose<E>(
     call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>,
     learned: &Learned,
     control: &Control,
-    wanted: Wanted<'_>,
+    wanted: MappingRequest<'_>,
 ) -> Result<Value, LearnError<E>> {
     let config = call("conductor_get_config", &json!({})).map_err(LearnError::Tool)?;
     let config = parsed(config["text"].as_str().unwrap_or_default())?;
@@ -279,7 +279,7 @@ mod tests {
         let mut asked = Vec::new();
         let learned = moved(unbound);
         let action = json!({ "type": "Suppress" });
-        let wanted = Wanted { action: &action, text: "Suppress", name: "pad 1", mode: Some("Play"), any };
+        let wanted = MappingRequest { action: &action, text: "Suppress", name: "pad 1", mode: Some("Play"), any };
         let plan = propose(&mut tools(&mut asked), &learned, &learned.controls[0], wanted).unwrap();
         assert_eq!(plan["plan"], "0123");
         asked.pop().unwrap()

@@ -62,7 +62,7 @@ impl Control {
 
 /// The events of one control.
 #[derive(Debug, Clone, Default)]
-struct Kept {
+struct ControlEvents {
     first: Vec<Heard>,
     last: VecDeque<Heard>,
 }
@@ -70,7 +70,7 @@ struct Kept {
 /// What a session has heard.
 #[derive(Debug, Clone, Default)]
 pub struct Capture {
-    controls: HashMap<(DeviceId, Control), Kept>,
+    controls: HashMap<(DeviceId, Control), ControlEvents>,
     /// The number of the last event.
     last: u64,
 }

@@ -18,7 +18,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use super::{BUSY, MAX_UNDER_WAY};
+use super::{MAX_UNDER_WAY, SERVER_BUSY};
 use conductor_host::control::trouble::Misconduct;
 
 /// Bytes that one client has not read, with which nothing more is taken from it.
@@ -164,7 +164,7 @@ impl<T> Bounded<T> {
             (None, JsonRpcMessage::Response(response)) if waiting > 0 => {
                 self.under_way.note(Misconduct::UnreadAnswers);
                 let why = "answers wait to be read, and there is no room for this one; read them, and ask again";
-                let error = ErrorData::new(BUSY, why, Some(json!({ "retryAfterMs": 1000 })));
+                let error = ErrorData::new(SERVER_BUSY, why, Some(json!({ "retryAfterMs": 1000 })));
                 let item = JsonRpcMessage::error(error, Some(response.id));
                 let bytes = written_length(&item);
                 (item, bytes)

@@ -86,7 +86,7 @@ const MAX_SOCKET_JOBS: usize = 6;
 /// The same for all clients over HTTP, who have one token.
 const MAX_HTTP_JOBS: usize = 4;
 /// The error for what there is no room for: one of the server's own, by JSON-RPC.
-const BUSY: ErrorCode = ErrorCode(-32000);
+const SERVER_BUSY: ErrorCode = ErrorCode(-32000);
 
 /// Servers for the clients of a host, with the skills of a library.
 pub fn server(host: Weak<Host>, library: Arc<Library>) -> http::Servers<Server> {
@@ -193,7 +193,9 @@ impl Server {
     /// If as many are under way as may be: over HTTP a client can ask again without waiting for an answer.
     fn begin(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
         let many = || format!("{MAX_UNDER_WAY} requests of this client are under way already; wait for their answers");
-        self.under_way.try_acquire().map_err(|_| ErrorData::new(BUSY, many(), Some(json!({ "retryAfterMs": 1000 }))))
+        self.under_way
+            .try_acquire()
+            .map_err(|_| ErrorData::new(SERVER_BUSY, many(), Some(json!({ "retryAfterMs": 1000 }))))
     }
 
     /// Returns what `work` returns, which reads files or compiles rules, and so not on this thread.

@@ -10,7 +10,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::bounded::{Bounded, Budget};
-use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server, Shared};
+use super::{MAX_JOBS, MAX_SOCKET_JOBS, SERVER_BUSY, Server, Shared};
 use crate::lines::Lines;
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_host::control::trouble::Misconduct;
@@ -117,7 +117,7 @@ pub async fn serve(listener: UnixListener, host: Weak<Host>, library: Arc<Librar
 
 /// Says why there is no place, without waiting for the client to read it.
 fn turn_away(stream: &UnixStream, why: &str) {
-    let error = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": BUSY.0, "message": why } });
+    let error = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": SERVER_BUSY.0, "message": why } });
     let _ = stream.try_write(format!("{error}\n").as_bytes());
 }
 

@@ -58,7 +58,7 @@ struct Inner {
     feature: PreparedFeature,
     registered: Arc<Registrations>,
     counters: ActorCounters,
-    instances: Arc<Pool<Kept>>,
+    instances: Arc<Pool<PooledInstance>>,
     pace: Mutex<Pace>,
     /// Whether nothing that its calls may ask of the host takes long.
     asks_little: bool,
@@ -66,7 +66,7 @@ struct Inner {
 
 /// An instance that is kept for the next call, with its share of all that actors may have.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct PooledInstance {
     instance: ControlInstance,
     _share: Share,
 }
@@ -300,7 +300,7 @@ impl Inner {
 
     async fn call_in<T>(
         &self,
-        kept: Option<Kept>,
+        kept: Option<PooledInstance>,
         call: impl for<'i> FnOnce(&'i mut ControlInstance) -> Calling<'i, T>,
     ) -> Result<T, CallError> {
         // The first call of an instance says little about the next one: its memory is still on the way.
@@ -323,17 +323,17 @@ impl Inner {
         result
     }
 
-    async fn instantiate(&self) -> Result<Kept, CallError> {
+    async fn instantiate(&self) -> Result<PooledInstance, CallError> {
         let many = || {
             let text = format!("{} instances of features are at work already", limits::ACTOR_INSTANCES);
             CallError::Refused(ServiceError::Exhausted(text))
         };
         let share = self.feature.facts().shared.instances.take().ok_or_else(many)?;
-        Ok(Kept { instance: self.feature.instantiate_control().await?, _share: share })
+        Ok(PooledInstance { instance: self.feature.instantiate_control().await?, _share: share })
     }
 
     /// Keeps an instance for the next call, unless it is one of a stateless feature that has much of its memory in use.
-    fn keep(&self, kept: Kept, now: Instant) {
+    fn keep(&self, kept: PooledInstance, now: Instant) {
         let facts = self.feature.facts();
         if !facts.descriptor.stateless || facts.memory.linear() <= limits::FEATURE_MEMORY_BYTES / 2 {
             self.instances.keep(kept, now);

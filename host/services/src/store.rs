@@ -33,7 +33,7 @@ pub const MAX_KEYS: usize = 1000;
 /// put behind it fits into a file name.
 const MAX_NAME: usize = 192;
 /// How long to wait for another process that has the file open.
-const BUSY: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// SQLite's name for a file that is none.
 const IN_MEMORY: &str = ":memory:";
@@ -438,7 +438,7 @@ fn check_key(key: &str) -> Result<(), ServiceError> {
 fn connect(path: &Path) -> rusqlite::Result<Option<Connection>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     // FULL syncs the log with every commit. The limit keeps it from staying large after one large
     // change. The file may be damaged, so nothing in its schema is trusted.
     connection.execute_batch(

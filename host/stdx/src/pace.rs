@@ -22,7 +22,7 @@ const FORGIVEN_AFTER: u32 = 1000;
 /// How long calls are made on other threads again, the first time.
 const FIRST_BAN: Duration = Duration::from_secs(1);
 /// The same at most.
-const LONGEST_BAN: Duration = Duration::from_secs(300);
+const MAX_BAN: Duration = Duration::from_secs(300);
 /// A ban is the first one again if there was none for so many times as long as the next would be: on a busy machine a
 /// feature is slow now and then through no fault of its own, and one that is slow on purpose gains little.
 const GOOD_FOR: u32 = 10;
@@ -112,7 +112,7 @@ impl Pace {
                 self.ban = FIRST_BAN;
             }
             self.banned_until = Some(now + self.ban);
-            self.ban = (self.ban * 2).min(LONGEST_BAN);
+            self.ban = (self.ban * 2).min(MAX_BAN);
         } else {
             self.banned_until = self.banned_until.max(Some(now + self.ban / 2));
         }

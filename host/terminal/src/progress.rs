@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::output::{is_error_terminal, print_err_line, show_transient};
 
 /// How long work may take without a word, and between two counts.
-const EVERY: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Work that is being done; it has ended when this is dropped.
 #[derive(Debug)]
@@ -36,7 +36,8 @@ impl Progress {
             }
         };
         // Without a thread nothing is shown, and the work is done all the same.
-        let shown = thread::Builder::new().name("progress".into()).spawn(move || follow(&ended, EVERY, show)).ok();
+        let shown =
+            thread::Builder::new().name("progress".into()).spawn(move || follow(&ended, REPORT_INTERVAL, show)).ok();
         Self { working: Some(working), shown }
     }
 }

@@ -372,8 +372,13 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
     };
     let said = |error: LearnError<AskError>| error.to_string();
     let value = learn_mapping::action(&mut call, action).map_err(said)?;
-    let wanted =
-        learn_mapping::Wanted { action: &value, text: action, name: &control.kind, mode: mode.as_deref(), any: *any };
+    let wanted = learn_mapping::MappingRequest {
+        action: &value,
+        text: action,
+        name: &control.kind,
+        mode: mode.as_deref(),
+        any: *any,
+    };
     learn_mapping::propose(&mut call, learned, control, wanted).map_err(said)?;
     plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into())
 }

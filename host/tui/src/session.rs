@@ -30,7 +30,7 @@ use crate::view::render;
 /// Bytes of a frame that are sent at once.
 const BUFFER: usize = 64 * 1024;
 /// How long a thread that panics waits for a frame that is being sent.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FRAME_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether the terminal is ours.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
@@ -111,7 +111,7 @@ fn restore_on_panic() {
     let drawing = thread::current().id();
     panic::set_hook(Box::new(move |panic| {
         let is_drawing = thread::current().id() == drawing;
-        let _held = if is_drawing { None } else { DRAWING.try_lock_for(PATIENCE) };
+        let _held = if is_drawing { None } else { DRAWING.try_lock_for(FRAME_TIMEOUT) };
         restore();
         report(panic);
         if !is_drawing {

@@ -40,7 +40,7 @@ pub(super) fn page(status: StatusCode, text: &str) -> Response<Body> {
 
 /// Why a request is not done. As JSON it has the shape of the API's errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct ErrorAnswer {
     pub(super) status: StatusCode,
     /// A word that stays as it is, as the API has them.
     code: &'static str,
@@ -48,7 +48,7 @@ pub(super) struct Refusal {
     error: String,
 }
 
-impl Refusal {
+impl ErrorAnswer {
     pub(super) fn new(status: StatusCode, code: &'static str, error: impl Into<String>) -> Self {
         Self { status, code, error: error.into() }
     }

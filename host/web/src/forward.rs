@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::answer::{Body, BodyError, Refusal, fresh};
+use super::answer::{Body, BodyError, ErrorAnswer, fresh};
 use super::guard::only;
 use super::server::ConnectionPlace;
 use super::sessions::Session;
@@ -45,7 +45,7 @@ pub(super) async fn forward(
     max: usize,
     session: Session,
     mut request: Request<Incoming>,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, ErrorAnswer> {
     let is_socket =
         only(request.headers(), header::UPGRADE).is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket"));
     let browser = is_socket.then(|| hyper::upgrade::on(&mut request));
@@ -55,7 +55,7 @@ pub(super) async fn forward(
     }
     let gone = |error: &dyn std::fmt::Display| {
         let error = format!("no host answers at {}: {error}; start one with `conductor run`", socket.display());
-        Refusal::new(StatusCode::BAD_GATEWAY, "unavailable", error)
+        ErrorAnswer::new(StatusCode::BAD_GATEWAY, "unavailable", error)
     };
     let stream = UnixStream::connect(socket).await.map_err(|error| gone(&error))?;
     let handshake = hyper::client::conn::http1::handshake::<_, Limited<Incoming>>(TokioIo::new(stream)).await;
@@ -80,9 +80,9 @@ pub(super) async fn forward(
     }
 }
 
-fn too_long(max: usize) -> Refusal {
+fn too_long(max: usize) -> ErrorAnswer {
     let error = format!("the request is too long; at most {max} bytes are taken");
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", error)
+    ErrorAnswer::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", error)
 }
 
 /// The request as the host gets it.

@@ -8,7 +8,7 @@
 use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::{Method, Request, StatusCode};
 
-use super::answer::Refusal;
+use super::answer::ErrorAnswer;
 
 /// The header of each request that is neither GET nor HEAD.
 const SHELL: HeaderName = HeaderName::from_static("x-conductor-shell");
@@ -29,35 +29,35 @@ pub(super) enum Place {
 ///
 /// # Errors
 /// 403 for one that a page of others could have sent; 400 for a path that could be read in more than one way.
-pub(super) fn check<B>(port: u16, request: &Request<B>) -> Result<Place, Refusal> {
+pub(super) fn check<B>(port: u16, request: &Request<B>) -> Result<Place, ErrorAnswer> {
     let (headers, method) = (request.headers(), request.method());
     let host = only(headers, header::HOST).filter(|host| is_ours(host, port));
     let named = request.uri().authority().is_none_or(|authority| Some(authority.as_str()) == host);
     let Some(host) = host.filter(|_| named) else {
-        return Err(Refusal::forbidden(format!("the Host has to be 127.0.0.1:{port} or localhost:{port}")));
+        return Err(ErrorAnswer::forbidden(format!("the Host has to be 127.0.0.1:{port} or localhost:{port}")));
     };
     let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
     let has_origin = origins.peek().is_some();
     let own = |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
     if !origins.all(|origin| origin.to_str().is_ok_and(own)) {
-        return Err(Refusal::forbidden("web pages of another origin may not ask"));
+        return Err(ErrorAnswer::forbidden("web pages of another origin may not ask"));
     }
     let place = place(request.uri().path())
-        .ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", "this is no path of the web shell"))?;
+        .ok_or_else(|| ErrorAnswer::new(StatusCode::BAD_REQUEST, "bad_request", "this is no path of the web shell"))?;
     let reads = matches!(*method, Method::GET | Method::HEAD);
     if !reads && only(headers, SHELL) != Some("1") {
-        return Err(Refusal::forbidden(format!("a {method} needs the header `{SHELL}: 1`")));
+        return Err(ErrorAnswer::forbidden(format!("a {method} needs the header `{SHELL}: 1`")));
     }
     // Browsers ask for WebSockets of any origin, and leave it to the server.
     let upgrades = headers.contains_key(header::UPGRADE);
     if upgrades && !has_origin {
-        return Err(Refusal::forbidden("a WebSocket needs the Origin of the page that asks"));
+        return Err(ErrorAnswer::forbidden("a WebSocket needs the Origin of the page that asks"));
     }
     // Where a browser says for which page it asks; of WebSockets not all say the same. `none` is a person who typed the
     // address.
     let from_page = headers.get_all(SITE).iter().all(|site| site == "same-origin" || (reads && site == "none"));
     if place == Place::Api && !upgrades && !from_page {
-        return Err(Refusal::forbidden("web pages of another site may not ask"));
+        return Err(ErrorAnswer::forbidden("web pages of another site may not ask"));
     }
     Ok(place)
 }

@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::answer::{Body, Refusal, fresh, page, whole};
+use super::answer::{Body, ErrorAnswer, fresh, page, whole};
 
 include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
@@ -50,16 +50,16 @@ impl Pages {
     ///
     /// # Errors
     /// 404 for a file that there is not; 405 for another method than GET and HEAD.
-    pub(super) fn answer<B>(&self, request: &Request<B>) -> Result<Response<Body>, Refusal> {
+    pub(super) fn answer<B>(&self, request: &Request<B>) -> Result<Response<Body>, ErrorAnswer> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let error = "pages can only be read";
-            return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "bad_request", error));
+            return Err(ErrorAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "bad_request", error));
         }
         let path = request.uri().path().trim_start_matches('/');
         let (name, file) = match self.0.get_key_value(path) {
             Some(found) => found,
             None if path.contains('.') => {
-                return Err(Refusal::new(StatusCode::NOT_FOUND, "not_found", "there is no such file"));
+                return Err(ErrorAnswer::new(StatusCode::NOT_FOUND, "not_found", "there is no such file"));
             }
             None => match self.0.get_key_value(INDEX) {
                 Some(index) => index,

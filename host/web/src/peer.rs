@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Whether a client at this address may be answered by the server at `port`. A client that has gone may not.
 pub(super) fn may_connect(client: SocketAddr, port: u16) -> bool {
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_LOOKUPS {
         let tables: Vec<String> = TABLES.iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
         if tables.is_empty() {
             return true;
@@ -22,7 +22,7 @@ pub(super) fn may_connect(client: SocketAddr, port: u16) -> bool {
 }
 
 /// How often a client is looked for: a table that changes while it is read can lack lines that were there all along.
-const LOOKS: usize = 3;
+const MAX_LOOKUPS: usize = 3;
 
 /// Where Linux lists connections.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];

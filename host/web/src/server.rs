@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::answer::{Body, Refusal, fresh, page, protect, whole};
+use super::answer::{Body, ErrorAnswer, fresh, page, protect, whole};
 use super::forward::forward;
 use super::guard::{self, Place};
 use super::pages::Pages;
@@ -147,12 +147,12 @@ impl Shell {
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let mut response = self.done(request).await.unwrap_or_else(Refusal::into_response);
+        let mut response = self.done(request).await.unwrap_or_else(ErrorAnswer::into_response);
         protect(response.headers_mut());
         response
     }
 
-    async fn done(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn done(&self, request: Request<Incoming>) -> Result<Response<Body>, ErrorAnswer> {
         match guard::check(self.port, &request)? {
             Place::Page => self.pages.answer(&request),
             Place::SignIn => self.sign_in(&request).await,
@@ -164,9 +164,9 @@ impl Shell {
     }
 
     /// Signs a browser in with the link that it opens, and sends it to the first page.
-    async fn sign_in(&self, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn sign_in(&self, request: &Request<Incoming>) -> Result<Response<Body>, ErrorAnswer> {
         if request.method() != Method::GET {
-            return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "bad_request", "a link is opened by GET"));
+            return Err(ErrorAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "bad_request", "a link is opened by GET"));
         }
         let code = request.uri().path().strip_prefix(SIGN_IN).unwrap_or_default();
         let cookie = match self.sessions.sign_in(code).await {
@@ -181,7 +181,7 @@ impl Shell {
         headers.insert(header::LOCATION, HeaderValue::from_static("/"));
         if let Some(cookie) = cookie {
             let cookie = HeaderValue::try_from(cookie)
-                .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()))?;
+                .map_err(|error| ErrorAnswer::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()))?;
             headers.insert(header::SET_COOKIE, cookie);
         }
         Ok(response)

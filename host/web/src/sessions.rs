@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::Limits;
-use super::answer::Refusal;
+use super::answer::ErrorAnswer;
 
 /// Lines a second of the log about wrong codes and cookies.
 const LOG_RATE: f64 = 1.0 / 60.0;
@@ -48,7 +48,7 @@ pub(super) struct SignedIn {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct SessionState {
     /// The digest of the code that was not used yet, and until when it can be.
     link: Option<(String, Instant)>,
     /// Digests of ids, the oldest first.
@@ -63,7 +63,7 @@ pub(super) struct Sessions {
     link_life: Duration,
     session_life: Duration,
     most: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<SessionState>,
     wrong: Wrong,
 }
 
@@ -99,10 +99,14 @@ impl Sessions {
     ///
     /// # Errors
     /// 401 for another code, or one whose time is up, after a while; 429 if too many wait for that.
-    pub(super) async fn sign_in(&self, code: &str) -> Result<SignedIn, Refusal> {
+    pub(super) async fn sign_in(&self, code: &str) -> Result<SignedIn, ErrorAnswer> {
         if self.used(code) {
             return self.begin().map_err(|error| {
-                Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("there is no randomness: {error}"))
+                ErrorAnswer::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "internal",
+                    format!("there is no randomness: {error}"),
+                )
             });
         }
         Err(self.wrong.answer("link", "this link was used, or is too old").await)
@@ -137,11 +141,11 @@ impl Sessions {
     ///
     /// # Errors
     /// 401 if there is none, for a wrong cookie after a while; 429 if too many wait for that.
-    pub(super) async fn of(&self, headers: &HeaderMap) -> Result<Session, Refusal> {
+    pub(super) async fn of(&self, headers: &HeaderMap) -> Result<Session, ErrorAnswer> {
         match self.find(headers) {
             Ok(session) => Ok(session),
             Err(NoSession::Wrong) => Err(self.wrong.answer("cookie", SIGNED_OUT).await),
-            Err(NoSession::None) => Err(Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", SIGNED_OUT)),
+            Err(NoSession::None) => Err(ErrorAnswer::new(StatusCode::UNAUTHORIZED, "unauthorized", SIGNED_OUT)),
         }
     }
 
@@ -176,7 +180,7 @@ enum NoSession {
     Wrong,
 }
 
-impl Kept {
+impl SessionState {
     fn forget_ended(&mut self) {
         let now = Instant::now();
         self.sessions.retain(|(_, session)| now < session.ends);
@@ -194,7 +198,7 @@ struct Wrong {
 }
 
 impl Wrong {
-    async fn answer(&self, what: &str, why: &str) -> Refusal {
+    async fn answer(&self, what: &str, why: &str) -> ErrorAnswer {
         {
             let mut count = self.count.lock();
             *count += 1;
@@ -206,10 +210,10 @@ impl Wrong {
         }
         let Ok(_place) = self.places.try_acquire() else {
             let error = "too many wrong links and cookies; try again later";
-            return Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error);
+            return ErrorAnswer::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error);
         };
         tokio::time::sleep(self.delay).await;
-        Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", why)
+        ErrorAnswer::new(StatusCode::UNAUTHORIZED, "unauthorized", why)
     }
 }
 

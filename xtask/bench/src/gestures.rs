@@ -31,15 +31,15 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
     for (name, keys) in [("single keys, up and down", taps as Keys), ("four keys together, up and down", rolls)] {
         let [none, long, all, peer] = nanos_per_call([
             ours(&[], keys)?,
-            ours(&[Wanted::LongPress], keys)?,
-            ours(&[Wanted::LongPress, Wanted::DoubleTap, Wanted::Chord], keys)?,
+            ours(&[Gesture::LongPress], keys)?,
+            ours(&[Gesture::LongPress, Gesture::DoubleTap, Gesture::Chord], keys)?,
             original(keys),
         ]);
         section.beside(format!("{name}, nothing looked for"), none, Unit::Nanoseconds, PEER, peer);
         section.beside(format!("{name}, long presses"), long, Unit::Nanoseconds, PEER, peer);
         section.beside(format!("{name}, long presses, double taps, chords"), all, Unit::Nanoseconds, PEER, peer);
         section.target(format!("{name}, all"), all / peer, Unit::Times, Limit::AtMost(1.0));
-        let mut work = ours(&[Wanted::LongPress, Wanted::DoubleTap, Wanted::Chord], keys)?;
+        let mut work = ours(&[Gesture::LongPress, Gesture::DoubleTap, Gesture::Chord], keys)?;
         work(1024);
         let asked = allocations::per_call(4096, &mut work);
         section.target(format!("{name}, allocations"), asked, Unit::Count, Limit::AtMost(0.0));
@@ -51,7 +51,7 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
 type Keys = fn(u64) -> (bool, u8);
 
 #[derive(Clone, Copy)]
-enum Wanted {
+enum Gesture {
     LongPress,
     DoubleTap,
     Chord,
@@ -68,22 +68,22 @@ impl Sink<()> for Count {
 }
 
 /// The engine, with rules for what is wanted on every key; times as the original has them.
-fn ours(wanted: &[Wanted], keys: Keys) -> Result<Work<'static>> {
-    let trigger = |wanted: &Wanted| match wanted {
-        Wanted::LongPress => Trigger::LongPress {
+fn ours(wanted: &[Gesture], keys: Keys) -> Result<Work<'static>> {
+    let trigger = |wanted: &Gesture| match wanted {
+        Gesture::LongPress => Trigger::LongPress {
             keys: NumberRange::ALL,
             velocity: ValueRange::SEVEN_BIT,
             channel: None,
             after: 2_000 * MS,
         },
-        Wanted::DoubleTap => Trigger::DoubleTap {
+        Gesture::DoubleTap => Trigger::DoubleTap {
             keys: NumberRange::ALL,
             velocity: ValueRange::SEVEN_BIT,
             channel: None,
             taps: 2,
             within: 300 * MS,
         },
-        Wanted::Chord => Trigger::Chord { keys: vec![0, 1, 2, 3], channel: None, within: 50 * MS },
+        Gesture::Chord => Trigger::Chord { keys: vec![0, 1, 2, 3], channel: None, within: 50 * MS },
     };
     let rules = wanted.iter().map(|wanted| RuleSpec::new(trigger(wanted), ())).collect();
     let set = compile(RuleSource { modes: Vec::new(), rules }).map_err(|errors| anyhow!("{errors:?}"))?;

@@ -84,7 +84,7 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
         if !json {
             show(places, &learned);
         }
-        let wanted = learn_mapping::Wanted { action: text, mode: arguments.mode.as_deref(), any, json };
+        let wanted = learn_mapping::MapOptions { action: text, mode: arguments.mode.as_deref(), any, json };
         return learn_mapping::propose(places, &learned, &action, &wanted);
     }
     if arguments.json {

@@ -10,7 +10,7 @@ use conductor_terminal::{errln, outln};
 
 /// What is to be mapped, as the command line says.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct MapOptions<'a> {
     /// `TYPE`, `TYPE VALUE` or `TYPE { key = value }`.
     pub(super) action: &'a str,
     /// The mode; `None` for every mode.
@@ -22,7 +22,12 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Proposes a mapping of what was moved last, and has a person at a terminal decide.
-pub(super) fn propose(places: &Paths, learned: &Learned, action: &Value, wanted: &Wanted<'_>) -> Result<(), Failure> {
+pub(super) fn propose(
+    places: &Paths,
+    learned: &Learned,
+    action: &Value,
+    wanted: &MapOptions<'_>,
+) -> Result<(), Failure> {
     let Some(control) = learned.controls.first() else {
         return Err(failed("something was moved, but nothing that a mapping can wait for".into()));
     };
@@ -36,7 +41,7 @@ pub(super) fn propose(places: &Paths, learned: &Learned, action: &Value, wanted:
     };
     let name = named::event(&named::of_host(places), &control.device, &control.last);
     let name = name.as_deref().unwrap_or(&control.kind);
-    let mapped = learn_mapping::Wanted { action, text: wanted.action, name, mode: wanted.mode, any: is_any };
+    let mapped = learn_mapping::MappingRequest { action, text: wanted.action, name, mode: wanted.mode, any: is_any };
     // The last call is the one that proposes.
     let mut last = None;
     let mut call =

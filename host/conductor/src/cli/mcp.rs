@@ -44,7 +44,7 @@ async fn connected(home: &std::path::Path, wait: std::time::Duration) -> anyhow:
     use anyhow::Context as _;
 
     /// No host says anywhere that it starts: it is there when its socket answers.
-    const EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+    const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
 
     let socket = conductor_api::mcp_socket(home);
     let deadline = tokio::time::Instant::now() + wait;
@@ -64,7 +64,7 @@ async fn connected(home: &std::path::Path, wait: std::time::Duration) -> anyhow:
             }
             Err(_) => {}
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

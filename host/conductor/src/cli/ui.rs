@@ -31,11 +31,11 @@ pub(super) fn run(places: &Paths, arguments: &UiArguments) -> CommandResult {
     let links = server.links();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let (sender, told) = crossbeam_channel::unbounded();
-    super::signals::listen(sender.clone(), |_| Told::End)?;
+    super::signals::listen(sender.clone(), |_| WaitEvent::End)?;
     let ended = sender.clone();
     std::thread::Builder::new().name("web".into()).spawn(move || {
         let served = runtime.block_on(server.serve());
-        let _ = ended.send(Told::Failed(served.err()));
+        let _ = ended.send(WaitEvent::Failed(served.err()));
     })?;
     std::thread::Builder::new().name("keys".into()).spawn(move || lines(&sender))?;
     loop {
@@ -46,9 +46,9 @@ pub(super) fn run(places: &Paths, arguments: &UiArguments) -> CommandResult {
             browser::open(&link);
         }
         match told.recv() {
-            Ok(Told::Another) => {}
-            Ok(Told::End) | Err(_) => return Ok(()),
-            Ok(Told::Failed(error)) => {
+            Ok(WaitEvent::Another) => {}
+            Ok(WaitEvent::End) | Err(_) => return Ok(()),
+            Ok(WaitEvent::Failed(error)) => {
                 return Err(anyhow::anyhow!("the web shell's server has ended: {error:?}").into());
             }
         }
@@ -62,7 +62,7 @@ pub(super) fn run(_: &Paths, _: &UiArguments) -> CommandResult {
 
 /// What ends the wait of the command.
 #[cfg(unix)]
-enum Told {
+enum WaitEvent {
     /// A person wants another link.
     Another,
     End,
@@ -71,9 +71,9 @@ enum Told {
 
 /// Wants another link for every line that is typed, as long as there is an input.
 #[cfg(unix)]
-fn lines(sender: &crossbeam_channel::Sender<Told>) {
+fn lines(sender: &crossbeam_channel::Sender<WaitEvent>) {
     for _ in std::io::stdin().lines().map_while(Result::ok) {
-        if sender.send(Told::Another).is_err() {
+        if sender.send(WaitEvent::Another).is_err() {
             break;
         }
     }

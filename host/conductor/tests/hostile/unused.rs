@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use conductor_dispatch::Reason;
 use conductor_dispatch::feature_queue::FeatureQueue;
-use conductor_dispatch::feature_worker::KEPT_FOR;
+use conductor_dispatch::feature_worker::IDLE_TIMEOUT;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
@@ -50,7 +50,7 @@ fn threads(name: &str, expected: usize) -> usize {
 /// Lets so much time pass that a worker without a use ends.
 fn until_given_back(hand: &ManualClock, queue: &FeatureQueue) {
     until("its worker is not given back", || {
-        hand.advance(KEPT_FOR);
+        hand.advance(IDLE_TIMEOUT);
         !queue.has_worker()
     });
 }
@@ -84,17 +84,17 @@ fn the_last_mapping_gives_everything_back_after_a_while() {
     let queue = install(&feature);
     let first = nothing(&queue);
     // However long it is in use.
-    hand.advance(10 * KEPT_FOR);
+    hand.advance(10 * IDLE_TIMEOUT);
     first.try_perform(envelope()).unwrap();
     until("it is not done", || queue.counters().done.load(Ordering::Relaxed) == 1);
 
     // A reload leaves it and another one takes it up again: the worker goes on.
     let worker = first.worker().clone();
     drop(first);
-    hand.advance(KEPT_FOR - Duration::from_nanos(1));
+    hand.advance(IDLE_TIMEOUT - Duration::from_nanos(1));
     let again = nothing(&queue);
     assert!(again.worker().is(&worker));
-    hand.advance(10 * KEPT_FOR);
+    hand.advance(10 * IDLE_TIMEOUT);
     assert!(nothing(&queue).worker().is(&worker));
 
     drop(again);

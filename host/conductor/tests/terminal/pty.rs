@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// How long a person waits for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
+const EXPECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a terminal treats what is typed and printed: its input, output and local modes.
 fn modes(terminal: &impl AsRawFd) -> [libc::tcflag_t; 3] {
@@ -100,7 +100,7 @@ impl Terminal {
 
     /// Waits until a line below those that were waited for before has this text.
     pub fn expect(&mut self, text: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EXPECT_TIMEOUT;
         loop {
             let lines = self.screen.lines();
             if let Some(at) = lines.iter().skip(self.seen).position(|line| line.contains(text)) {
@@ -115,7 +115,7 @@ impl Terminal {
 
     /// Waits until the screen of a program that draws all of it is so.
     pub fn until(&mut self, what: &str, is_so: impl Fn(&[String]) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EXPECT_TIMEOUT;
         while !is_so(&self.screen.lines()) {
             if self.read(deadline.saturating_duration_since(Instant::now())).is_err() {
                 panic!("{what:?} does not come; there is:\n{}", self.screen.lines().join("\n"));
@@ -151,7 +151,7 @@ impl Terminal {
 
     /// Waits for the prompt of a conversation: what is typed earlier would be shown twice.
     pub fn prompt(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EXPECT_TIMEOUT;
         while self.screen.lines().last().is_none_or(|line| line != ">") {
             if self.read(deadline.saturating_duration_since(Instant::now())).is_err() {
                 panic!("no prompt comes; there is:\n{}", self.screen.lines().join("\n"));
@@ -178,7 +178,7 @@ impl Terminal {
 
     /// Waits for the end of the program, and returns its exit code.
     pub fn code(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EXPECT_TIMEOUT;
         loop {
             match self.read(deadline.saturating_duration_since(Instant::now())) {
                 Ok(()) => {}

@@ -7,7 +7,7 @@ use conductor_config::{
     self as config, CLOCK_VARIABLES, Config, NumberExpr, VariableKind, VariableScope, VariableValue,
 };
 use conductor_dispatch::variables::{self, VariableAction, View};
-use conductor_engine::{Asked, Condition};
+use conductor_engine::{Condition, Predicate};
 use conductor_event::DeviceId;
 use conductor_expression::{Expression, Names};
 use conductor_number::Range;
@@ -172,7 +172,9 @@ impl Asking<'_> {
                     (None, None, None) => {
                         let text = format!("{name} is set");
                         let text = self.called(text, &variable, device.as_deref());
-                        return Ok(Some(Condition::Asked(Asked::new(&text, move || variable.get(owner) != 0.0))));
+                        return Ok(Some(Condition::Predicate(Predicate::new(&text, move || {
+                            variable.get(owner) != 0.0
+                        }))));
                     }
                     (None, min, max) => {
                         let (low, high) = (min.unwrap_or(f64::MIN), max.unwrap_or(f64::MAX));
@@ -180,8 +182,8 @@ impl Asking<'_> {
                     }
                 };
                 let text = self.called(text, &variable, device.as_deref());
-                let asked = Asked::new(&text, move || (low..=high).contains(&variable.get(owner)));
-                Ok(Some(Condition::Asked(asked)))
+                let asked = Predicate::new(&text, move || (low..=high).contains(&variable.get(owner)));
+                Ok(Some(Condition::Predicate(asked)))
             }
             config::Condition::Expression { holds } => {
                 let mut expression =
@@ -199,8 +201,8 @@ impl Asking<'_> {
                 let text = words.into_iter().flatten().chain(self.mode.map(|mode| format!("in {mode:?}")));
                 let text = text.collect::<Vec<_>>().join(" ");
                 let none = config::Inputs::default();
-                let asked = Asked::new(&text, move || expression.eval(&view.of(&none, &device)) != 0.0);
-                Ok(Some(Condition::Asked(asked)))
+                let asked = Predicate::new(&text, move || expression.eval(&view.of(&none, &device)) != 0.0);
+                Ok(Some(Condition::Predicate(asked)))
             }
             _ => Ok(None),
         }

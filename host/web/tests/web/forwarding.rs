@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use super::stage::{Browser, SHELL, Told};
+use super::stage::{Browser, ConnectionEvent, SHELL};
 use super::{Limits, Stage};
 
 /// A chunk that ends an answer in good order.
@@ -45,7 +45,7 @@ fn only_what_is_named_goes_on_and_comes_back() {
     ];
     let answer = stage.ask("POST /v1/mode?a=b", &headers, b"{\"mode\":\"Mix\"}");
     assert_eq!((answer.status, answer.text()), (200, "{\"ok\":true}".to_owned()));
-    assert_eq!(stage.host.next(), Told::Body(14));
+    assert_eq!(stage.host.next(), ConnectionEvent::Body(14));
     let heads = stage.host.heads();
     let mut lines: Vec<_> = heads[0].trim_end().lines().collect();
     lines.sort_unstable();
@@ -82,7 +82,7 @@ fn a_body_over_the_limit_is_refused_however_it_comes() {
     let stage = Stage::new(Limits { body_bytes: 1000, ..Limits::default() });
     let cookie = stage.sign_in();
     assert_eq!(stage.ask("POST /v1/mode", &[&cookie, SHELL], &[b'x'; 1000]).status, 200);
-    assert_eq!(stage.host.next(), Told::Body(1000));
+    assert_eq!(stage.host.next(), ConnectionEvent::Body(1000));
     assert_eq!(stage.ask("POST /v1/mode", &[&cookie, SHELL], &[b'x'; 1001]).code(), "too_long");
     assert_eq!(stage.host.heads().len(), 1, "the host knows nothing of it");
     let chunked = [&*cookie, SHELL, "transfer-encoding: chunked"];
@@ -92,7 +92,7 @@ fn a_body_over_the_limit_is_refused_however_it_comes() {
     headers.extend(chunked);
     let answer = stage.raw("POST /v1/mode", &headers, &[&whole[..], LAST_CHUNK].concat());
     assert_eq!((answer.status, answer.code()), (413, "too_long".to_owned()));
-    assert!(matches!(stage.host.next(), Told::Body(size) if size < 1000), "no more of it went on");
+    assert!(matches!(stage.host.next(), ConnectionEvent::Body(size) if size < 1000), "no more of it went on");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_browser_that_leaves_ends_what_the_host_says() {
     let stage = Stage::new(Limits::default());
     let cookie = stage.sign_in();
     drop(reader(&stage, &cookie));
-    assert_eq!(stage.host.next(), Told::Left);
+    assert_eq!(stage.host.next(), ConnectionEvent::Left);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn streams_end_with_their_session() {
     let other = stage.sign_in();
     assert!(!lines.rest().ends_with(LAST_CHUNK));
     assert_eq!(socket.rest(), b"");
-    assert_eq!((stage.host.next(), stage.host.next()), (Told::Left, Told::Left));
+    assert_eq!((stage.host.next(), stage.host.next()), (ConnectionEvent::Left, ConnectionEvent::Left));
     let status = |cookie: &str| stage.ask("GET /v1/status", &[cookie], b"").status;
     assert_eq!((status(&cookie), status(&other)), (401, 200));
 }
@@ -192,7 +192,7 @@ fn a_web_socket_carries_both_ways() {
     assert!(head.starts_with("get /v1/stream?after=start ") && head.contains("sec-websocket-key: abc"), "{head}");
     assert!(!head.contains("cookie") && !head.contains("extensions") && !head.contains("protocol"), "{head}");
     drop(browser);
-    assert_eq!(stage.host.next(), Told::Left);
+    assert_eq!(stage.host.next(), ConnectionEvent::Left);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_web_socket_takes_a_place_among_the_connections() {
     };
     assert!(ask().contains("too many connections"));
     drop(open);
-    assert_eq!(stage.host.next(), Told::Left);
+    assert_eq!(stage.host.next(), ConnectionEvent::Left);
 }
 
 #[test]
@@ -230,9 +230,9 @@ fn a_browser_that_does_not_read_holds_the_host_back_and_is_cut_off() {
     let mut browser = Browser::connect(stage.port);
     browser.send("GET /v1/flood", &[&stage.host_header(), &cookie], b"");
     match stage.host.next() {
-        Told::Full(sent) => assert!(sent < 32 * 1024 * 1024, "{sent} bytes are on their way"),
+        ConnectionEvent::Full(sent) => assert!(sent < 32 * 1024 * 1024, "{sent} bytes are on their way"),
         told => panic!("{told:?}"),
     }
-    assert_eq!(stage.host.next(), Told::Left);
+    assert_eq!(stage.host.next(), ConnectionEvent::Left);
     drop(browser);
 }

@@ -22,7 +22,7 @@ pub const SHELL: &str = "x-conductor-shell: 1";
 
 /// What the host tells of a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ConnectionEvent {
     /// It was sent a body of so many bytes.
     Body(usize),
     /// The other side has left.
@@ -36,7 +36,7 @@ pub struct Host {
     socket: PathBuf,
     /// The heads of requests that came.
     heads: Arc<Mutex<Vec<String>>>,
-    pub told: Receiver<Told>,
+    pub told: Receiver<ConnectionEvent>,
     /// Dropped or sent to, it ends an answer that is under way.
     pub end: Sender<()>,
 }
@@ -63,7 +63,7 @@ impl Host {
         self.heads.lock().unwrap().clone()
     }
 
-    pub fn next(&self) -> Told {
+    pub fn next(&self) -> ConnectionEvent {
         self.told.recv_timeout(TEST_TIMEOUT).expect("the host tells nothing")
     }
 }
@@ -82,7 +82,12 @@ fn head(peer: &mut impl Read) -> Option<(String, Vec<u8>)> {
     }
 }
 
-fn answer(mut peer: UnixStream, seen: &Mutex<Vec<String>>, tell: &Sender<Told>, ended: &Mutex<Receiver<()>>) {
+fn answer(
+    mut peer: UnixStream,
+    seen: &Mutex<Vec<String>>,
+    tell: &Sender<ConnectionEvent>,
+    ended: &Mutex<Receiver<()>>,
+) {
     let Some((head, rest)) = head(&mut peer) else { return };
     seen.lock().unwrap().push(head.clone());
     let lines = "HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n8\r\n{\"n\":1}\n\r\n";
@@ -93,7 +98,7 @@ fn answer(mut peer: UnixStream, seen: &Mutex<Vec<String>>, tell: &Sender<Told>, 
             let tell = tell.clone();
             thread::spawn(move || {
                 if matches!(watched.read(&mut [0; 1]), Ok(0) | Err(_)) {
-                    let _ = tell.send(Told::Left);
+                    let _ = tell.send(ConnectionEvent::Left);
                 }
             });
             let _ = ended.lock().unwrap().recv();
@@ -107,10 +112,10 @@ fn answer(mut peer: UnixStream, seen: &Mutex<Vec<String>>, tell: &Sender<Told>, 
             while let Ok(size) = peer.write(&[b'x'; 64 * 1024]) {
                 sent += size;
             }
-            let _ = tell.send(Told::Full(sent));
+            let _ = tell.send(ConnectionEvent::Full(sent));
             peer.set_read_timeout(None).unwrap();
             if matches!(peer.read(&mut [0; 1]), Ok(0) | Err(_)) {
-                let _ = tell.send(Told::Left);
+                let _ = tell.send(ConnectionEvent::Left);
             }
         }
         "/v1/stream" => {
@@ -120,7 +125,7 @@ fn answer(mut peer: UnixStream, seen: &Mutex<Vec<String>>, tell: &Sender<Told>, 
             while let Ok(size @ 1..) = peer.read(&mut piece) {
                 peer.write_all(&piece[..size]).unwrap();
             }
-            let _ = tell.send(Told::Left);
+            let _ = tell.send(ConnectionEvent::Left);
         }
         _ => {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
@@ -141,7 +146,7 @@ fn answer(mut peer: UnixStream, seen: &Mutex<Vec<String>>, tell: &Sender<Told>, 
                 None => {}
             }
             if !body.is_empty() {
-                let _ = tell.send(Told::Body(body.len()));
+                let _ = tell.send(ConnectionEvent::Body(body.len()));
             }
             let _ = peer.write_all(
                 b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nset-cookie: a=b\r\nserver: secret\r\nx-hop: 1\r\nconnection: x-hop\r\n\

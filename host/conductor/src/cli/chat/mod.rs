@@ -110,14 +110,14 @@ pub(super) fn run(places: &Paths, arguments: &ChatArguments) -> CommandResult {
 }
 
 /// How a turn ended.
-struct Turned {
+struct TurnEnd {
     outcome: Outcome,
     why: Option<String>,
     /// Whether a signal cancelled it, if it was cancelled.
     by_signal: bool,
 }
 
-impl Turned {
+impl TurnEnd {
     fn into_result(self) -> CommandResult {
         let Self { outcome, why, by_signal } = self;
         match outcome {
@@ -188,8 +188,8 @@ impl Talk<'_> {
                 Next::Quit => break,
                 // What went wrong is said, and the conversation goes on.
                 Next::Say => match self.turn(&line) {
-                    Ok(Turned { outcome: Outcome::Done, .. }) => {}
-                    Ok(Turned { outcome, why, .. }) => errln!("({})", ended(outcome, why.as_deref())),
+                    Ok(TurnEnd { outcome: Outcome::Done, .. }) => {}
+                    Ok(TurnEnd { outcome, why, .. }) => errln!("({})", ended(outcome, why.as_deref())),
                     Err(Failure::Failed(error)) => errln!("{error:#}"),
                     Err(other) => return Err(other),
                 },
@@ -200,7 +200,7 @@ impl Talk<'_> {
     }
 
     /// Says something, shows the answer as it comes, and has the person decide what it asks for.
-    fn turn(&mut self, text: &str) -> Result<Turned, Failure> {
+    fn turn(&mut self, text: &str) -> Result<TurnEnd, Failure> {
         let say = Say { text: text.to_owned(), model: self.model.take() };
         let after = self.client.say(self.id, &say)?.after;
         self.turn.store(self.id, Ordering::SeqCst);
@@ -237,7 +237,7 @@ impl Talk<'_> {
         }
         let (outcome, why) =
             end.ok_or_else(|| Failure::Failed(anyhow::anyhow!("the host stopped before the turn ended")))?;
-        Ok(Turned { outcome, why, by_signal })
+        Ok(TurnEnd { outcome, why, by_signal })
     }
 
     /// Has a person agree to a call, or not. Rejected if there is no terminal.

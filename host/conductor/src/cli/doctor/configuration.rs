@@ -18,7 +18,7 @@ const ABOUT: &str = "configuration";
 
 /// How the configuration is.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct ConfigurationCheck {
     file: PathBuf,
     /// What a host would make of it.
     outcome: Outcome,
@@ -51,7 +51,7 @@ enum Outcome {
     },
 }
 
-impl Facts {
+impl ConfigurationCheck {
     pub(super) fn gather(places: &Paths, running: Option<&Status>) -> Self {
         // Without a home nothing is cached; looking must not make one.
         let home = places.home.is_dir().then_some(places.home.as_path());
@@ -242,8 +242,8 @@ mod tests {
         BindingStatus { alias, protocol: Protocol::Midi, health, input, output: None, muted: false, help }
     }
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> ConfigurationCheck {
+        ConfigurationCheck {
             file: "/h/config.toml".into(),
             outcome: Outcome::Fine { rules: 3, modes: 1, warnings: String::new() },
             refused: None,
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    fn levels(facts: &Facts) -> Vec<Level> {
+    fn levels(facts: &ConfigurationCheck) -> Vec<Level> {
         facts.judge().into_iter().map(|finding| finding.level).collect()
     }
 
@@ -264,16 +264,20 @@ mod tests {
     fn a_configuration_is_read_as_a_host_would() {
         assert_eq!(levels(&facts()), [Level::Ok, Level::Ok]);
         let outcome = Outcome::Unreadable(io::ErrorKind::NotFound.into());
-        assert_eq!(levels(&Facts { outcome, ..facts() }), [Level::Warning, Level::Ok], "a home may be new");
+        assert_eq!(
+            levels(&ConfigurationCheck { outcome, ..facts() }),
+            [Level::Warning, Level::Ok],
+            "a home may be new"
+        );
         for outcome in
             [Outcome::Unreadable(io::ErrorKind::PermissionDenied.into()), Outcome::Wrong("error: c.toml:1:1".into())]
         {
-            assert_eq!(levels(&Facts { outcome, ..facts() }), [Level::Trouble, Level::Ok]);
+            assert_eq!(levels(&ConfigurationCheck { outcome, ..facts() }), [Level::Trouble, Level::Ok]);
         }
         let outcome = Outcome::Fine { rules: 0, modes: 0, warnings: "warning: c.toml:1:1".into() };
-        assert_eq!(levels(&Facts { outcome, ..facts() }), [Level::Ok, Level::Warning, Level::Ok]);
+        assert_eq!(levels(&ConfigurationCheck { outcome, ..facts() }), [Level::Ok, Level::Warning, Level::Ok]);
         let refused = Some("error".to_owned());
-        assert_eq!(levels(&Facts { refused, ..facts() }), [Level::Ok, Level::Trouble, Level::Ok]);
+        assert_eq!(levels(&ConfigurationCheck { refused, ..facts() }), [Level::Ok, Level::Trouble, Level::Ok]);
     }
 
     #[test]
@@ -305,9 +309,12 @@ mod tests {
             FeatureReport { quarantine: Some(8), ..feature("b") },
             FeatureReport { displaces: Some("builtin:d".into()), ..feature("d") },
         ]);
-        let said = Facts { features, disabled: vec!["c".into()], ..facts() };
+        let said = ConfigurationCheck { features, disabled: vec!["c".into()], ..facts() };
         assert_eq!(levels(&said), [Level::Ok, Level::Trouble, Level::Warning, Level::Warning, Level::Ok]);
-        assert_eq!(levels(&Facts { bundled: false, ..facts() }), [Level::Ok, Level::Trouble]);
-        assert_eq!(levels(&Facts { features: Err("layout 9".into()), ..facts() }), [Level::Ok, Level::Trouble]);
+        assert_eq!(levels(&ConfigurationCheck { bundled: false, ..facts() }), [Level::Ok, Level::Trouble]);
+        assert_eq!(
+            levels(&ConfigurationCheck { features: Err("layout 9".into()), ..facts() }),
+            [Level::Ok, Level::Trouble]
+        );
     }
 }

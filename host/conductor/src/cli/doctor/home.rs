@@ -16,7 +16,7 @@ const PRIVATE: [&str; 5] = ["host.key", "audit.sqlite", "audit.head", "api.token
 
 /// How the home is.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct HomeCheck {
     pub(super) path: PathBuf,
     pub(super) folder: Folder,
     /// Bytes that are free there, for this user; `None` if that is unknown.
@@ -38,7 +38,7 @@ pub(super) enum Folder {
     There { mode: u32, writable: io::Result<()> },
 }
 
-impl Facts {
+impl HomeCheck {
     pub(super) fn gather(home: &Path) -> Self {
         let (mut inside, mut open_to_others) = (Vec::new(), Vec::new());
         let folder = match fs::metadata(home) {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn judged(folder: Folder) -> Finding {
-        let facts = Facts { path: "/h".into(), folder, free: None, inside: vec![], open_to_others: vec![] };
+        let facts = HomeCheck { path: "/h".into(), folder, free: None, inside: vec![], open_to_others: vec![] };
         let mut findings = facts.judge();
         assert_eq!(findings.len(), 1, "{findings:?}");
         findings.remove(0)
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_is_in_it_and_the_room_count_too() {
-        let facts = Facts {
+        let facts = HomeCheck {
             path: "/h".into(),
             folder: Folder::There { mode: 0o700, writable: Ok(()) },
             free: Some(1 << 20),
@@ -230,13 +230,13 @@ mod tests {
         fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
         fs::write(home.join("host.key"), "k").unwrap();
         fs::set_permissions(home.join("host.key"), fs::Permissions::from_mode(0o640)).unwrap();
-        let facts = Facts::gather(&home);
+        let facts = HomeCheck::gather(&home);
         let left: Vec<_> = fs::read_dir(&home).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         fs::remove_dir_all(&home).unwrap();
         assert_eq!(left, ["host.key"]);
         assert!(matches!(facts.folder, Folder::There { mode: 0o700, writable: Ok(()) }), "{facts:?}");
         assert_eq!(facts.open_to_others, [(home.join("host.key"), 0o640)]);
         assert!(facts.free.is_some());
-        assert!(matches!(Facts::gather(&home).folder, Folder::Missing(Ok(()))));
+        assert!(matches!(HomeCheck::gather(&home).folder, Folder::Missing(Ok(()))));
     }
 }

@@ -52,13 +52,13 @@ pub(super) fn run(places: &Paths, as_json: bool) -> CommandResult {
 /// All findings.
 fn look(places: &Paths) -> Vec<Finding> {
     let status = asked(places);
-    let sockets = sockets::Facts::gather(&places.home, &status);
+    let sockets = sockets::SocketCheck::gather(&places.home, &status);
     let running = status.ok();
-    let configuration = configuration::Facts::gather(places, running.as_ref());
-    let devices = devices::Facts::gather(places, running.as_ref());
-    let network = network::Facts::gather(configuration.loaded.as_ref(), running.as_ref());
-    let scheduling = scheduling::Facts::gather(configuration.loaded.as_ref());
-    let mut findings = home::Facts::gather(&places.home).judge();
+    let configuration = configuration::ConfigurationCheck::gather(places, running.as_ref());
+    let devices = devices::DeviceCheck::gather(places, running.as_ref());
+    let network = network::NetworkCheck::gather(configuration.loaded.as_ref(), running.as_ref());
+    let scheduling = scheduling::SchedulingCheck::gather(configuration.loaded.as_ref());
+    let mut findings = home::HomeCheck::gather(&places.home).judge();
     findings.extend(sockets.judge());
     findings.extend(configuration.judge());
     findings.extend(devices.judge());
@@ -66,8 +66,8 @@ fn look(places: &Paths) -> Vec<Finding> {
     findings.extend(scheduling.judge());
     // A host that keeps no conversations has no models to tell of.
     let models = running.as_ref().and_then(|_| Client::new(&places.home).models().ok());
-    findings.extend(models::Facts(models.unwrap_or_default()).judge());
-    findings.extend(record::Facts::gather(&places.home, running.as_ref()).judge());
+    findings.extend(models::ModelCheck(models.unwrap_or_default()).judge());
+    findings.extend(record::RecordCheck::gather(&places.home, running.as_ref()).judge());
     findings
 }
 

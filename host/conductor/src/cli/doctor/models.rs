@@ -6,9 +6,9 @@ use conductor_chat::models::ModelSummary;
 
 /// What the running host says of its models; empty where none runs.
 #[derive(Debug)]
-pub(super) struct Facts(pub(super) Vec<ModelSummary>);
+pub(super) struct ModelCheck(pub(super) Vec<ModelSummary>);
 
-impl Facts {
+impl ModelCheck {
     pub(super) fn judge(&self) -> Vec<Finding> {
         let of = |model: &ModelSummary| {
             let ModelSummary { name, provider, there, error, .. } = model;
@@ -46,7 +46,7 @@ mod tests {
             error: error.map(str::to_owned),
             declared: None,
         };
-        let found = Facts(vec![model(true, None), model(true, Some("401")), model(false, None)]).judge();
+        let found = ModelCheck(vec![model(true, None), model(true, Some("401")), model(false, None)]).judge();
         let levels: Vec<Level> = found.iter().map(|finding| finding.level).collect();
         assert_eq!(levels, [Level::Ok, Level::Warning, Level::Warning]);
         assert!(found[1].what.contains("401") && found[2].what.contains("provider p"), "{found:?}");

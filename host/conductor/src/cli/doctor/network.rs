@@ -39,11 +39,11 @@ struct Owner {
 
 /// How the endpoints are.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct NetworkCheck {
     endpoints: Vec<Endpoint>,
 }
 
-impl Facts {
+impl NetworkCheck {
     pub(super) fn gather(loaded: Option<&Loaded>, running: Option<&Status>) -> Self {
         let specs = loaded.map(|loaded| conductor_rules::bindings::plan(&loaded.config).bindings).unwrap_or_default();
         let host = running.map(|status| status.pid);
@@ -192,9 +192,9 @@ mod tests {
         (socket, at)
     }
 
-    fn facts(text: &str) -> Facts {
+    fn facts(text: &str) -> NetworkCheck {
         let loaded = conductor_config::parse(text, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
-        Facts::gather(Some(&loaded), None)
+        NetworkCheck::gather(Some(&loaded), None)
     }
 
     fn osc(port: u16) -> String {
@@ -220,7 +220,7 @@ mod tests {
         let loaded = conductor_config::parse(&osc(at.port()), "c.toml").unwrap();
         let judged = |ports: Vec<DiscoveredPort>| {
             let ports = PortsStatus { ports, ..PortsStatus::default() };
-            Facts::gather(Some(&loaded), Some(&Status { pid: 1, ports, ..Status::default() })).judge()
+            NetworkCheck::gather(Some(&loaded), Some(&Status { pid: 1, ports, ..Status::default() })).judge()
         };
         let key = at.to_string();
         let listed = DiscoveredPort::ignored(PortInfo::new(&key, &key, "osc", Protocol::Osc, Direction::Input));
@@ -236,7 +236,7 @@ mod tests {
     fn an_address_that_is_not_here_is_told() {
         let state = State::Failed("no".into(), io::ErrorKind::AddrNotAvailable);
         let endpoint = Endpoint { alias: "desk".into(), name: "192.0.2.1:1".into(), state, malformed: 0, lost: 0 };
-        let found = Facts { endpoints: vec![endpoint] }.judge();
+        let found = NetworkCheck { endpoints: vec![endpoint] }.judge();
         assert_eq!(found[0].level, Level::Trouble);
         assert!(found[0].mend.as_ref().unwrap().contains("ip address"));
     }

@@ -18,7 +18,7 @@ const LARGE: u64 = 1 << 30;
 
 /// How the audit and the keychain are.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct RecordCheck {
     file: PathBuf,
     audit: Result<Verdict, AuditError>,
     /// Why nothing can be added to it.
@@ -39,7 +39,7 @@ struct StoredSecret {
     lost: Option<KeychainError>,
 }
 
-impl Facts {
+impl RecordCheck {
     /// How it is in this home, where a host may run that says how it is.
     pub(super) fn gather(home: &Path, running: Option<&Status>) -> Self {
         let keychain = Keychain::of_this_system();
@@ -153,8 +153,8 @@ mod tests {
     use super::*;
     use conductor_audit::verify::InvalidRow;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> RecordCheck {
+        RecordCheck {
             file: "/h/audit.sqlite".into(),
             audit: Ok(Verdict { rows: 3, wrong: None, unknown: Vec::new() }),
             unwritable: None,
@@ -169,7 +169,7 @@ mod tests {
         Keychain::value_variants()[0]
     }
 
-    fn levels(facts: &Facts) -> Vec<Level> {
+    fn levels(facts: &RecordCheck) -> Vec<Level> {
         facts.judge().into_iter().map(|finding| finding.level).collect()
     }
 
@@ -178,26 +178,26 @@ mod tests {
         assert_eq!(levels(&facts()), [Level::Ok, Level::Ok]);
         let wrong = Some(InvalidRow { number: 2, why: "it is missing".into() });
         let audit = Ok(Verdict { rows: 1, wrong, unknown: Vec::new() });
-        assert_eq!(levels(&Facts { audit, ..facts() })[0], Level::Trouble);
+        assert_eq!(levels(&RecordCheck { audit, ..facts() })[0], Level::Trouble);
         let audit = Err(AuditError::Unreadable { file: "f".into(), why: "w".into() });
-        assert_eq!(levels(&Facts { audit, ..facts() })[0], Level::Trouble);
+        assert_eq!(levels(&RecordCheck { audit, ..facts() })[0], Level::Trouble);
         let noted = |rows| Ok(Verdict { rows, wrong: None, unknown: vec!["n".into()] });
-        assert_eq!(levels(&Facts { audit: noted(0), ..facts() })[0], Level::Ok);
-        assert_eq!(levels(&Facts { audit: noted(5), ..facts() })[0], Level::Warning);
+        assert_eq!(levels(&RecordCheck { audit: noted(0), ..facts() })[0], Level::Ok);
+        assert_eq!(levels(&RecordCheck { audit: noted(5), ..facts() })[0], Level::Warning);
     }
 
     #[test]
     fn one_row_is_no_rows() {
         let said = |rows| {
             let audit = Ok(Verdict { rows, wrong: None, unknown: Vec::new() });
-            Facts { audit, ..facts() }.judge().remove(0).what
+            RecordCheck { audit, ..facts() }.judge().remove(0).what
         };
         assert_eq!((said(1).as_str(), said(2).as_str()), ("1 row, as written", "2 rows, as written"));
     }
 
     #[test]
     fn an_audit_that_cannot_be_written_is_trouble() {
-        let full = Facts { unwritable: Some("no space left".into()), ..facts() };
+        let full = RecordCheck { unwritable: Some("no space left".into()), ..facts() };
         assert_eq!(levels(&full)[0], Level::Trouble);
         assert!(full.judge()[0].what.contains("no space left"), "{full:?}");
     }
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_audit_that_fills_the_disk_is_told() {
-        let large = Facts { size: 3 << 30, ..facts() };
+        let large = RecordCheck { size: 3 << 30, ..facts() };
         assert_eq!(levels(&large)[0], Level::Warning);
         assert!(format!("{:?}", large.judge()[0]).contains("3221 MB"), "{:?}", large.judge()[0]);
     }
@@ -229,10 +229,13 @@ mod tests {
     #[test]
     fn a_keychain_is_missed_where_a_secret_is_kept_there() {
         let keychain = (a_keychain(), Err("locked".to_owned()));
-        assert_eq!(levels(&Facts { keychain: keychain.clone(), ..facts() })[1], Level::Warning);
+        assert_eq!(levels(&RecordCheck { keychain: keychain.clone(), ..facts() })[1], Level::Warning);
         let lost = || Some(KeychainError::Missing(a_keychain()));
         let gone = || Ok(vec![StoredSecret { id: "key".into(), lost: lost() }]);
-        assert_eq!(levels(&Facts { keychain, secrets: gone(), ..facts() })[1..], [Level::Trouble, Level::Trouble]);
-        assert_eq!(levels(&Facts { secrets: gone(), ..facts() })[1..], [Level::Ok, Level::Trouble]);
+        assert_eq!(
+            levels(&RecordCheck { keychain, secrets: gone(), ..facts() })[1..],
+            [Level::Trouble, Level::Trouble]
+        );
+        assert_eq!(levels(&RecordCheck { secrets: gone(), ..facts() })[1..], [Level::Ok, Level::Trouble]);
     }
 }

@@ -6,12 +6,12 @@ use conductor_stdx::time_slice;
 
 /// What is asked for, and what there is.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct SchedulingCheck {
     wanted: bool,
     available: bool,
 }
 
-impl Facts {
+impl SchedulingCheck {
     pub(super) fn gather(loaded: Option<&Loaded>) -> Self {
         let wanted = loaded.is_none_or(|loaded| loaded.config.advanced_settings.short_time_slices);
         Self { wanted, available: time_slice::is_available() }
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn what_is_so_is_said() {
-        let said = |wanted, available| Facts { wanted, available }.judge().remove(0).what;
+        let said = |wanted, available| SchedulingCheck { wanted, available }.judge().remove(0).what;
         assert!(said(true, true).starts_with("short time slices"));
         assert!(said(true, false).contains("6.12") && said(false, true).contains("short_time_slices"));
     }

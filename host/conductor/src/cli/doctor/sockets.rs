@@ -45,14 +45,14 @@ pub(super) struct Socket {
 
 /// How the host and its sockets are.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct SocketCheck {
     /// The longest path of a socket in this home.
     pub(super) longest: PathBuf,
     pub(super) sockets: Vec<Socket>,
     pub(super) host: Result<Running, Silence>,
 }
 
-impl Facts {
+impl SocketCheck {
     pub(super) fn gather(home: &Path, status: &Result<Status, Silence>) -> Self {
         let paths = [conductor_api::socket(home), conductor_api::mcp_socket(home)];
         let host = status.as_ref().map_err(Clone::clone).map(|status| Running {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn levels(sockets: Vec<Socket>, host: Result<Running, Silence>) -> Vec<(&'static str, Level)> {
-        let facts = Facts { longest: "/h/conductor.sock".into(), sockets, host };
+        let facts = SocketCheck { longest: "/h/conductor.sock".into(), sockets, host };
         facts.judge().into_iter().map(|finding| (finding.about, finding.level)).collect()
     }
 
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_too_long_for_a_socket_is_told() {
-        let facts = Facts { longest: "x".repeat(108).into(), sockets: vec![], host: Err(Silence::NotRunning) };
+        let facts = SocketCheck { longest: "x".repeat(108).into(), sockets: vec![], host: Err(Silence::NotRunning) };
         assert_eq!(facts.judge()[0].level, if cfg!(unix) { Level::Trouble } else { Level::Ok });
     }
 }

@@ -23,7 +23,7 @@ use conductor_terminal::{self as terminal, Table, errln, outln};
 /// The secret for a server that a person names.
 const ANY_SERVER: &str = "model-key";
 /// Models that are shown at once.
-const SHOWN: usize = 30;
+const MAX_SHOWN: usize = 30;
 /// Bytes of a name under `[models]`.
 const MAX_NAME: usize = 64;
 
@@ -319,7 +319,7 @@ fn model(
         };
     }
     if !terminal::is_interactive() {
-        let names: Vec<&str> = all.iter().take(SHOWN).map(|model| model.name.as_str()).collect();
+        let names: Vec<&str> = all.iter().take(MAX_SHOWN).map(|model| model.name.as_str()).collect();
         return Err(Failure::Wrong(format!("conductor: name the model; the API has {}", names.join(", "))));
     }
     choose(&all)
@@ -336,14 +336,14 @@ fn choose(all: &[AvailableModel]) -> Result<AvailableModel, Failure> {
     let mut shown = sorted("");
     loop {
         let mut table = Table::new(["", "MODEL", "CONTEXT", ""]);
-        for (number, model) in shown.iter().enumerate().take(SHOWN) {
+        for (number, model) in shown.iter().enumerate().take(MAX_SHOWN) {
             let context = model.context.map_or(String::new(), |tokens| tokens.to_string());
             let known = if model.declared { "limits and prices are known" } else { "" };
             table.row([&(number + 1), &model.name, &context, &known]);
         }
         terminal::eprint_table(&table);
-        if shown.len() > SHOWN {
-            errln!("and {} more; type a part of a name to see those that have it", shown.len() - SHOWN);
+        if shown.len() > MAX_SHOWN {
+            errln!("and {} more; type a part of a name to see those that have it", shown.len() - MAX_SHOWN);
         }
         let answer = terminal::ask(format_args!("Which one? [number, name, or a part of a name]"))?;
         if answer.is_empty() {

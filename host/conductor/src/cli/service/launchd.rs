@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::{CommandResult, Failure};
-use super::{OURS, Wanted, is_ours, utf8, write};
+use super::{OURS, ServiceSettings, is_ours, utf8, write};
 use conductor_stdx::plain_file;
 use conductor_terminal::{self as terminal, outln};
 
@@ -18,7 +18,7 @@ const LABEL: &str = "dev.conductor.host";
 ///
 /// # Errors
 /// A path that none can name.
-pub(super) fn text(wanted: &Wanted) -> Result<String, Failure> {
+pub(super) fn text(wanted: &ServiceSettings) -> Result<String, Failure> {
     let string = |text: &str| format!("    <string>{}</string>\n", escaped(text));
     let mut arguments = string(utf8(&wanted.program)?);
     for argument in wanted.arguments() {
@@ -81,7 +81,7 @@ fn domain() -> String {
 }
 
 /// Writes the agent, and starts it. `running` is the process of the host that runs in this home.
-pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
+pub(super) fn install(wanted: &ServiceSettings, running: Option<u64>) -> CommandResult {
     let path = path()?;
     let service = format!("{}/{LABEL}", domain());
     let is_loaded = launchctl(&["print", &service]).is_ok();
@@ -108,7 +108,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
     Ok(())
 }
 
-pub(super) fn status(wanted: &Wanted, as_json: bool) -> CommandResult {
+pub(super) fn status(wanted: &ServiceSettings, as_json: bool) -> CommandResult {
     let path = path()?;
     let there = plain_file::read_text(&path, plain_file::MAX_TEXT).ok();
     let current = there.as_ref().map(|there| text(wanted).is_ok_and(|text| text == *there));
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn an_agent_runs_this_program_in_this_home() {
-        let wanted = Wanted {
+        let wanted = ServiceSettings {
             program: "/opt/conductor".into(),
             home: "/Users/e & <a>/.conductor".into(),
             config: "/Users/e & <a>/.conductor/config.toml".into(),

@@ -32,7 +32,7 @@ pub(super) enum ServiceCommand {
 
 /// What the system is to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct ServiceSettings {
     program: PathBuf,
     home: PathBuf,
     config: PathBuf,
@@ -40,7 +40,7 @@ struct Wanted {
     features: Option<PathBuf>,
 }
 
-impl Wanted {
+impl ServiceSettings {
     /// Absolute paths: the system starts it elsewhere.
     fn new(places: &Paths) -> std::io::Result<Self> {
         let named = std::env::var_os("CONDUCTOR_FEATURES").map(std::path::absolute);
@@ -73,7 +73,7 @@ pub(super) fn run(places: &Paths, command: &ServiceCommand) -> CommandResult {
     use systemd as system;
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
-        let wanted = Wanted::new(places)?;
+        let wanted = ServiceSettings::new(places)?;
         match command {
             ServiceCommand::Install { print: true } => conductor_terminal::document(&system::text(&wanted)?),
             ServiceCommand::Install { print: false } => {
@@ -89,7 +89,7 @@ pub(super) fn run(places: &Paths, command: &ServiceCommand) -> CommandResult {
     }
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
     {
-        let _ = (command, Wanted::new(places)?);
+        let _ = (command, ServiceSettings::new(places)?);
         Err(Failure::Wrong(
             "conductor: this system's services are not written yet; have its task scheduler start `conductor run` \
              when you log in (Windows: schtasks /create /tn Conductor /sc onlogon /tr \"conductor run\")"

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use serde_json::json;
 
 use super::super::{CommandResult, Failure};
-use super::{OURS, Wanted, is_ours, utf8, write};
+use super::{OURS, ServiceSettings, is_ours, utf8, write};
 use conductor_stdx::plain_file;
 use conductor_terminal::{self as terminal, outln};
 
@@ -19,7 +19,7 @@ const UNIT: &str = "conductor.service";
 ///
 /// # Errors
 /// A path that no unit can name.
-pub(super) fn text(wanted: &Wanted) -> Result<String, Failure> {
+pub(super) fn text(wanted: &ServiceSettings) -> Result<String, Failure> {
     let mut start = quoted(utf8(&wanted.program)?);
     for argument in wanted.arguments() {
         start += &format!(" {}", quoted(utf8(argument)?));
@@ -110,7 +110,7 @@ fn word(question: &str) -> Option<String> {
 
 /// Writes the unit, has it start with every login, and starts it. `running` is the process of the host that runs
 /// in this home.
-pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
+pub(super) fn install(wanted: &ServiceSettings, running: Option<u64>) -> CommandResult {
     let path = path()?;
     let is_active = word("is-active").as_deref() == Some("active");
     if let (Some(pid), false) = (running, is_active) {
@@ -137,7 +137,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
     Ok(())
 }
 
-pub(super) fn status(wanted: &Wanted, as_json: bool) -> CommandResult {
+pub(super) fn status(wanted: &ServiceSettings, as_json: bool) -> CommandResult {
     let path = path()?;
     let there = plain_file::read_text(&path, plain_file::MAX_TEXT).ok();
     let current = there.as_ref().map(|there| text(wanted).is_ok_and(|text| text == *there));
@@ -193,9 +193,14 @@ pub(super) fn uninstall() -> CommandResult {
 mod tests {
     use super::*;
 
-    fn wanted() -> Wanted {
+    fn wanted() -> ServiceSettings {
         let config = "/home/eva/.conductor/config.toml".into();
-        Wanted { program: "/usr/bin/conductor".into(), home: "/home/eva/.conductor".into(), config, features: None }
+        ServiceSettings {
+            program: "/usr/bin/conductor".into(),
+            home: "/home/eva/.conductor".into(),
+            config,
+            features: None,
+        }
     }
 
     fn line<'t>(text: &'t str, key: &str) -> &'t str {
@@ -227,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_systemd_would_expand_is_quoted() {
-        let odd = Wanted {
+        let odd = ServiceSettings {
             home: "/home/e v\"a/50%$HOME\\".into(),
             config: "/etc/c.toml".into(),
             features: Some("/opt/a b%$x".into()),
@@ -239,7 +244,7 @@ mod tests {
             "ExecStart=\"/usr/bin/conductor\" \"--home\" \"/home/e v\\\"a/50%%$$HOME\\\\\" \"--config\" \"/etc/c.toml\" \"run\""
         );
         assert_eq!(line(&text, "Environment="), "Environment=\"CONDUCTOR_FEATURES=/opt/a b%%$x\"");
-        let broken = Wanted { home: "/home/a\nExecStart=/bin/evil".into(), ..wanted() };
+        let broken = ServiceSettings { home: "/home/a\nExecStart=/bin/evil".into(), ..wanted() };
         assert!(super::text(&broken).is_err());
     }
 }

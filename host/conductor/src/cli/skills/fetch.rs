@@ -35,7 +35,7 @@ pub(super) fn archive(file: &Path, digest: Option<&str>) -> Result<Prepared, Fai
 
 /// The skill in an archive behind a URL.
 pub(super) fn url(url: &str, digest: &str) -> Result<Prepared, Failure> {
-    let asked = Asked::new(url)?;
+    let asked = Server::new(url)?;
     let bytes = asked.get(url, &Expected { digest: Some(digest), ..Expected::at_most(MAX_ARCHIVE) })?;
     let (name, files) = archive::skill(&bytes).map_err(|error| anyhow::anyhow!("{url}: {error}"))?;
     Ok(Prepared::new(name.as_deref(), files, format!("{url}#sha256={digest}"))?)
@@ -45,7 +45,7 @@ pub(super) fn url(url: &str, digest: &str) -> Result<Prepared, Failure> {
 pub(super) fn github(place: &GitHub) -> Result<Prepared, Failure> {
     let api = std::env::var(API).unwrap_or_else(|_| github::API.to_owned());
     let api = api.trim_end_matches('/');
-    let asked = Asked::new(api)?;
+    let asked = Server::new(api)?;
     let commit = match place.commit() {
         Some(commit) => commit.to_ascii_lowercase(),
         None => {
@@ -63,13 +63,13 @@ pub(super) fn github(place: &GitHub) -> Result<Prepared, Failure> {
 }
 
 /// One place that is asked, and where it leads.
-struct Asked {
+struct Server {
     network: SystemNetwork,
     origin: reqwest::Url,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Asked {
+impl Server {
     fn new(origin: &str) -> Result<Self, Failure> {
         let origin = parsed(origin)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;

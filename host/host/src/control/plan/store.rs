@@ -41,7 +41,7 @@ pub const PLAN_TIMEOUT: Duration = Duration::from_secs(300);
 const EXPIRED_RETENTION: u64 = 3_600_000;
 
 /// How long to wait for another process that has the file open.
-const BUSY: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 const SCHEMA: &str = "
     CREATE TABLE plans (
@@ -155,7 +155,7 @@ impl PlanStore {
     }
 
     fn new(record: Connection, clock: Clock, expires: Duration) -> Result<Self, PlanError> {
-        record.busy_timeout(BUSY)?;
+        record.busy_timeout(BUSY_TIMEOUT)?;
         record.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;")?;
         let version: i64 = record.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         match usize::try_from(version) {

@@ -49,7 +49,7 @@ enum Member {
 
 /// How MIDI and gamepads are.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct DeviceCheck {
     /// What MIDI goes through: `alsa`, `jack`, ...
     midi: String,
     /// Why it can't be reached.
@@ -63,10 +63,10 @@ pub(super) struct Facts {
     pads: Vec<(String, Node)>,
     /// Device files that this host does not need, and others that extend it may.
     raw: Vec<(&'static str, Node)>,
-    realtime: Option<realtime::Facts>,
+    realtime: Option<realtime::RealtimeCheck>,
 }
 
-impl Facts {
+impl DeviceCheck {
     pub(super) fn gather(places: &Paths, running: Option<&Status>) -> Self {
         let looked;
         let status = match running {
@@ -96,7 +96,7 @@ impl Facts {
             raw: linux::raw(),
             #[cfg(not(target_os = "linux"))]
             raw: Vec::new(),
-            realtime: realtime::Facts::gather(midi == "jack"),
+            realtime: realtime::RealtimeCheck::gather(midi == "jack"),
         }
     }
 
@@ -114,7 +114,7 @@ impl Facts {
                 findings.push(finding);
             }
         }
-        findings.extend(self.realtime.as_ref().map(realtime::Facts::judge));
+        findings.extend(self.realtime.as_ref().map(realtime::RealtimeCheck::judge));
         findings
     }
 
@@ -191,8 +191,8 @@ mod tests {
     use super::super::finding::Level;
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> DeviceCheck {
+        DeviceCheck {
             midi: "alsa".into(),
             midi_trouble: None,
             midi_ports: 2,
@@ -222,13 +222,13 @@ mod tests {
             (denied(Member::Yes), "chmod g+rw"),
             (Access::Allowed, "aconnect -l"),
         ] {
-            let lost = Facts { midi_trouble: Some("gone".into()), sequencer: Some(node(access)), ..facts() };
+            let lost = DeviceCheck { midi_trouble: Some("gone".into()), sequencer: Some(node(access)), ..facts() };
             let found = lost.judge().remove(0);
             assert_eq!(found.level, Level::Trouble);
             assert!(found.mend.as_ref().unwrap().contains(mend), "{found:?}");
-            assert_eq!(Facts { wants: (false, false), ..lost }.judge()[0].level, Level::Warning);
+            assert_eq!(DeviceCheck { wants: (false, false), ..lost }.judge()[0].level, Level::Warning);
         }
-        let jack = Facts { midi: "jack".into(), midi_trouble: Some("gone".into()), ..facts() };
+        let jack = DeviceCheck { midi: "jack".into(), midi_trouble: Some("gone".into()), ..facts() };
         assert!(jack.judge()[0].mend.as_ref().unwrap().contains("jackd"));
     }
 
@@ -236,7 +236,7 @@ mod tests {
     fn a_gamepad_that_may_not_be_read_comes_with_its_rule() {
         assert_eq!(facts().judge()[1], Finding::ok("gamepads", "none is plugged in"));
         let pads = vec![("Pad".to_owned(), node(denied(Member::No))), ("Stick".to_owned(), node(Access::Allowed))];
-        let found = Facts { pads, ..facts() }.judge();
+        let found = DeviceCheck { pads, ..facts() }.judge();
         assert_eq!((found[1].level, found[2].level), (Level::Trouble, Level::Ok));
         assert!(found[1].mend.as_ref().unwrap().contains(PAD_RULE));
     }
@@ -251,10 +251,10 @@ mod tests {
     #[test]
     fn raw_devices_are_no_trouble_but_have_a_rule() {
         for (kind, rule) in RAW_RULES {
-            let found = Facts { raw: vec![(kind, node(denied(Member::No)))], ..facts() }.judge();
+            let found = DeviceCheck { raw: vec![(kind, node(denied(Member::No)))], ..facts() }.judge();
             assert_eq!(found[2].level, Level::Ok);
             assert!(found[2].mend.as_ref().unwrap().contains(rule));
-            assert_eq!(Facts { raw: vec![(kind, node(Access::Allowed))], ..facts() }.judge().len(), 2);
+            assert_eq!(DeviceCheck { raw: vec![(kind, node(Access::Allowed))], ..facts() }.judge().len(), 2);
         }
     }
 }

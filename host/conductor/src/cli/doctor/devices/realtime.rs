@@ -7,7 +7,7 @@ const MIN_MEMLOCK_BYTES: u64 = 64 << 20;
 
 /// The limits of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct RealtimeCheck {
     /// Whether MIDI goes through JACK.
     jack: bool,
     /// The highest real-time priority that may be asked for; 0 is none.
@@ -18,7 +18,7 @@ pub(super) struct Facts {
     rtkit: bool,
 }
 
-impl Facts {
+impl RealtimeCheck {
     /// None on systems that have no such limits.
     #[cfg(target_os = "linux")]
     pub(super) fn gather(jack: bool) -> Option<Self> {
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn only_jack_needs_real_time() {
-        let none = Facts { jack: false, rtprio: 0, memlock: Some(8 << 20), rtkit: false };
+        let none = RealtimeCheck { jack: false, rtprio: 0, memlock: Some(8 << 20), rtkit: false };
         assert_eq!(none.judge().level, Level::Ok);
-        assert_eq!(Facts { jack: true, ..none }.judge().level, Level::Warning);
-        assert_eq!(Facts { jack: true, rtprio: 95, ..none }.judge().level, Level::Warning);
-        assert_eq!(Facts { jack: true, rtprio: 95, memlock: None, ..none }.judge().level, Level::Ok);
+        assert_eq!(RealtimeCheck { jack: true, ..none }.judge().level, Level::Warning);
+        assert_eq!(RealtimeCheck { jack: true, rtprio: 95, ..none }.judge().level, Level::Warning);
+        assert_eq!(RealtimeCheck { jack: true, rtprio: 95, memlock: None, ..none }.judge().level, Level::Ok);
         assert_eq!(
-            Facts { jack: true, rtkit: true, memlock: Some(MIN_MEMLOCK_BYTES), ..none }.judge().level,
+            RealtimeCheck { jack: true, rtkit: true, memlock: Some(MIN_MEMLOCK_BYTES), ..none }.judge().level,
             Level::Ok
         );
     }
