@@ -492,7 +492,10 @@ mod tests {
             "failed Error::Exhausted(\"the server broke off: Slow down.\")"
         );
         let too_long = end("failed", r#""error":{"code":"context_length_exceeded","message":"Too much."},"#);
-        assert!(too_long.starts_with("failed Error::Invalid(\"the server broke off: Too much. (the conv"), "{too_long}");
+        assert!(
+            too_long.starts_with("failed Error::Invalid(\"the server broke off: Too much. (the conv"),
+            "{too_long}"
+        );
         assert!(too_long.contains("begin another with /new, or set `context` under [models.NAME]"), "{too_long}");
         assert_eq!(end("cancelled", ""), "failed Error::Failed(\"the server broke off: it was cancelled\")");
         let refused = r#"{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"I can't."}]}]}"#;

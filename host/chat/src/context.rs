@@ -74,7 +74,8 @@ pub fn left_out(events: &[Recorded], model: &str) -> Option<String> {
     }
     let others: Vec<&str> = others.into_iter().collect();
     let who = others.join(" and ");
-    (!others.is_empty()).then(|| format!("what {} thought is left out: only its own API can read it", fence::line(&who)))
+    (!others.is_empty())
+        .then(|| format!("what {} thought is left out: only its own API can read it", fence::line(&who)))
 }
 
 /// How many events from the beginning are in a digest only.

@@ -60,7 +60,8 @@ impl Allowance {
     /// What an exchange took that was sent, and whose API did not say it: `came` bytes of an answer within this time. What
     /// the API has said so far, if anything, is less than the whole. A model that may think does so unseen.
     pub fn estimated(&self, came: usize, took: Duration, may_think: bool, so_far: Tokens) -> Tokens {
-        let hidden = if may_think { took.as_secs().saturating_add(1).saturating_mul(HIDDEN_TOKENS_PER_SECOND) } else { 0 };
+        let hidden =
+            if may_think { took.as_secs().saturating_add(1).saturating_mul(HIDDEN_TOKENS_PER_SECOND) } else { 0 };
         let output = estimate(came).saturating_add(hidden).min(self.most_output).max(so_far.output);
         let input = if so_far.input > 0 { so_far.input } else { self.input };
         Tokens { input, cached: so_far.cached, output }
@@ -200,14 +201,15 @@ mod tests {
     #[test]
     fn a_limit_of_money_needs_a_price() {
         let set = limits(Some(1.0), None);
+        let priced = declared(3.0, 15.0);
         let admitted = |limits: &Chat, declared, model, configured| {
             admit(limits, declared, model, 100, configured, &Spent::default()).map(|allowed| allowed.max_tokens)
         };
         let refused = admitted(&set, None, "local", None).unwrap_err();
         assert!(refused.contains("the price of local is unknown"), "{refused}");
         assert_eq!(admitted(&limits(None, None), None, "local", None), Ok(None));
-        assert_eq!(admitted(&set, Some(&declared(3.0, 15.0)), "m", None), Ok(None));
-        assert_eq!(admitted(&set, Some(&declared(3.0, 15.0)), "m", Some(100)), Ok(Some(100)), "as the person said");
+        assert_eq!(admitted(&set, Some(&priced), "m", None), Ok(None));
+        assert_eq!(admitted(&set, Some(&priced), "m", Some(100)), Ok(Some(100)), "as the person said");
     }
 
     #[test]

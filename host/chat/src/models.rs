@@ -384,13 +384,7 @@ struct Metered<'m> {
 }
 
 impl<'m> Metered<'m> {
-    fn new(
-        models: &'m Models,
-        feature: &'m str,
-        model: &'m str,
-        allowed: Allowance,
-        charged: Arc<AtomicBool>,
-    ) -> Self {
+    fn new(models: &'m Models, feature: &'m str, model: &'m str, allowed: Allowance, charged: Arc<AtomicBool>) -> Self {
         let (pieces, began) = (Pieces::default(), Instant::now());
         Self { models, feature, model, allowed, began, charged, pieces, is_ended: false, report: None }
     }

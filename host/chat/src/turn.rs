@@ -315,8 +315,7 @@ impl Turn {
         loop {
             let settled = self.shared.budget.settled();
             let (shared, exchange) = (Arc::clone(&self.shared), exchange.clone());
-            let admission =
-                blocking(move || shared.budget.admit(&exchange, || shared.store.used_today())).await?;
+            let admission = blocking(move || shared.budget.admit(&exchange, || shared.store.used_today())).await?;
             match admission {
                 Admission::Admitted(reserved) => return Ok(reserved),
                 Admission::Refused(why) => return Err(End(Outcome::Limit, Some(why))),

@@ -572,7 +572,11 @@ fn a_cost_is_by_prices_of_a_day() {
     let day = |name: &str| models.prices_as_of(name);
     let declared = day("claude").unwrap();
     assert!(declared.len() == "2026-01-02".len() && declared.starts_with("20"), "{declared}");
-    assert_eq!((day("mine"), day("here"), day("local")), (None, None, None), "these are the person's, or there is none");
+    assert_eq!(
+        (day("mine"), day("here"), day("local")),
+        (None, None, None),
+        "these are the person's, or there is none"
+    );
     let text = |arguments: &[&str]| String::from_utf8(stage.run(arguments).stdout).unwrap();
     let usage = text(&["models", "usage"]);
     let row = usage.lines().find(|line| line.contains("$0.0075")).unwrap_or_else(|| panic!("{usage}"));

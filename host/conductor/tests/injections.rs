@@ -369,8 +369,7 @@ fn stage_with(place: Place, model: &Model, ports: &SimulatedPorts) -> Stage {
 /// Leaves a work item with this text.
 fn create_item(stage: &Stage, text: &str) {
     let title = text.replace(['\n', '\r'], " ");
-    let args =
-        Map::from_iter([("title".to_owned(), json!(title.trim())), ("description".to_owned(), json!(text))]);
+    let args = Map::from_iter([("title".to_owned(), json!(title.trim())), ("description".to_owned(), json!(text))]);
     let request = ToolRequest { args, confirmed: false, confirmation: None };
     stage.client.call_tool("work_item_create", &request).unwrap();
 }

@@ -331,7 +331,8 @@ fn another_model_skills_and_another_conversation_are_had_at_the_prompt() {
 
 #[test]
 fn an_answer_is_as_wide_as_the_terminal_is_by_then() {
-    const ANSWER: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen end";
+    const ANSWER: &str =
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen end";
     let model = Model::new(|_, _| Reply::Text(ANSWER));
     let stage = Stage::new(&model, "");
     let mut terminal = at_terminal(&stage, &["chat"]);

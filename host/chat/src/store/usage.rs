@@ -127,7 +127,8 @@ impl ConversationStore {
             UsageBy::Day | UsageBy::Model | UsageBy::Provider => by.as_str(),
         };
         // No word of it is from outside.
-        let query = format!("SELECT CAST({of} AS TEXT), {SUMS} FROM usage GROUP BY 1 ORDER BY {order} LIMIT {MAX_ROWS}");
+        let query =
+            format!("SELECT CAST({of} AS TEXT), {SUMS} FROM usage GROUP BY 1 ORDER BY {order} LIMIT {MAX_ROWS}");
         let connection = self.0.lock();
         let mut rows = connection.prepare(&query)?;
         let rows = rows.query_map([], row)?.collect::<Result<_, _>>()?;

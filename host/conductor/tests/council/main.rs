@@ -528,7 +528,8 @@ fn a_question_gets_one_answer() {
     assert_eq!((result["ranking"].as_array().unwrap().len(), &result["reasons"]), (3, &json!([])));
     // LLM-5: what it took is kept beside what conversations took.
     let asked = model.requests().len() as u64;
-    let council = || stage.client.usage(UsageBy::Conversation).unwrap().into_iter().find(|row| row.of == "builtin:council");
+    let council =
+        || stage.client.usage(UsageBy::Conversation).unwrap().into_iter().find(|row| row.of == "builtin:council");
     until("all its exchanges are kept", || council().is_some_and(|row| row.exchanges == asked));
     let row = council().unwrap();
     assert_eq!((row.tokens.input, row.tokens.output), (100 * asked, 20 * asked));

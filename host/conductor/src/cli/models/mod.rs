@@ -156,7 +156,15 @@ fn usage(client: &Client, by: By, as_json: bool) -> CommandResult {
             0 => exchanges.to_string(),
             count => format!("{exchanges} ({count} estimated)"),
         };
-        table.row([of, &exchanges, &tokens.input, &tokens.cached, &tokens.output, &cost, &prices_as_of.as_deref().unwrap_or_default()]);
+        table.row([
+            of,
+            &exchanges,
+            &tokens.input,
+            &tokens.cached,
+            &tokens.output,
+            &cost,
+            &prices_as_of.as_deref().unwrap_or_default(),
+        ]);
     }
     terminal::print_table(&table);
     Ok(())
