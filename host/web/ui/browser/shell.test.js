@@ -287,7 +287,7 @@ describe('the shell', { concurrency: false }, () => {
           await play('/go', 0.5)
           await tab.find('[role=row]', '/go')
         }
-        await until('what the page asks for', () => tab.page.evaluate(() => !document.querySelector('main').textContent.includes('Asking the host')))
+        await until('what the page asks for', () => tab.page.evaluate(() => !document.querySelector('main').innerText.includes('Asking the host')))
         assert.deepEqual(await tab.violations(), [], `/${page}`)
       }
       assert.deepEqual(await tab.wrong(), [])
