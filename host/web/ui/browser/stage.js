@@ -278,6 +278,8 @@ export class Tab {
   /** Clicks what is found, once it may be clicked. */
   async click(selector, text) {
     const element = await this.find(`${selector}:not(:disabled)`, text)
+    // At the edge of the window a notice may lie over it.
+    await element.evaluate((one) => one.scrollIntoView({ block: 'center', behavior: 'instant' }))
     await element.click()
   }
 
