@@ -48,7 +48,7 @@ impl Spent {
 pub struct Allowance {
     /// Tokens of the question, estimated upward.
     pub input: u64,
-    /// How long the API is told that the answer may be. `None` if the model's own limit is within all others.
+    /// The limit of the answer that the API gets. `None` if the model's own limit is within all others.
     pub max_tokens: Option<u32>,
     /// Tokens of the answer at most, as far as is known.
     pub most_output: u64,

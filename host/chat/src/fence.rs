@@ -20,7 +20,7 @@ pub const MAX_DATA: usize = 32 * 1024;
 pub const MAX_LINE: usize = 500;
 /// Bytes of a tool's schema. One that is longer is shown without words, or not at all.
 pub const MAX_SCHEMA: usize = 32 * 1024;
-/// What says something of a schema for people, in words.
+/// The keys of a schema whose text is for people.
 const WORDS: [&str; 4] = ["title", "description", "$comment", "examples"];
 
 /// The data behind the gutter, below a line that says what it is: `result of conductor_list_devices`.

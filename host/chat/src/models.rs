@@ -360,7 +360,7 @@ pub struct FeatureUsage {
 
 type Keep = Arc<dyn Fn(FeatureUsage) + Send + Sync>;
 
-/// Who is told what exchanges of features take. It outlives configurations.
+/// Keeps what exchanges of features take. It outlives configurations.
 #[derive(Default)]
 struct Meter(Mutex<Option<Keep>>);
 
@@ -370,7 +370,7 @@ impl std::fmt::Debug for Meter {
     }
 }
 
-/// An exchange of a feature, which is told when it ends, also by being dropped.
+/// An exchange of a feature. Its usage is kept when it ends, also by being dropped.
 struct Metered<'m> {
     models: &'m Models,
     feature: &'m str,

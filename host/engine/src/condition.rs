@@ -53,7 +53,7 @@ pub enum Condition {
         /// Of which device; `None` if of any.
         device: Option<DeviceId>,
     },
-    /// A function of whoever made the condition says.
+    /// A function that the maker of the condition gave decides.
     Predicate(Predicate),
     /// Holds if each of them holds; an empty list holds.
     And(Vec<Condition>),

@@ -329,7 +329,7 @@ describe('the page Live', { concurrency: false }, () => {
     await play('/cut2')
     await until('the host has it', async () => (await events()) > before)
     await stage.serve()
-    // The server knows nobody any more: another tab signs this browser in again.
+    // The server has forgotten every session: another tab signs this browser in again.
     const other = await stage.tab(stage.link)
     await other.find('[data-state=open]')
     await other.page.close()

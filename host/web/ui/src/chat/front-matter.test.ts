@@ -1,4 +1,4 @@
-// The YAML at the beginning of a file is told from its body.
+// The YAML at the beginning of a file is separated from its body.
 
 import { expect, test } from 'vitest'
 

@@ -24,7 +24,7 @@ interface Known {
 
 /** What a trigger waits for, as far as it tells events apart here. */
 interface Waits {
-  /** Words that events begin with; none where events of several kinds begin and end it. */
+  /** Words that events begin with; empty if events of several kinds begin and end it. */
   kinds: readonly string[]
   numbers: [number, number] | null
   address: string | null

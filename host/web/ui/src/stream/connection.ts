@@ -36,7 +36,7 @@ export interface StreamOptions {
 export const FIRST_PAUSE = 250
 /** The longest pause. */
 export const LONGEST_PAUSE = 5000
-/** How often it is looked whether something came, in milliseconds: of a connection that is gone nobody tells the browser. */
+/** How often it is looked whether something came, in milliseconds: a browser gets no event for a connection that is gone. */
 export const QUIET = 15_000
 /** How long the host may take to answer after such a silence. */
 export const PATIENCE = 5000
