@@ -11,11 +11,12 @@ use serde_json::{Map, Value};
 use crate::types::{
     ApprovalAnswer, AuditQuery, AuditRow, BeginConversation, Candidate, ConversationEvents, ForkConversation,
     GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute, Muted, NextStep, PackageSource,
-    Play, Played, Ports, Profiles, ProposePlan, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock,
-    SetSecret, StreamItem, StreamQuery, TurnBegun, Verdict,
+    Play, Played, Ports, Profiles, ProposePlan, ProposedModel, ProposedRemoval, Reloaded, RemoveRequest, RemovedView,
+    Say, SecretSet, SetLock, SetSecret, StreamItem, StreamQuery, TurnBegun, Verdict,
 };
 use conductor_chat::conversations::ModelHealth;
 use conductor_chat::listing::{AvailableModel, Endpoint};
+use conductor_chat::model_setup::{ModelAccess, NewModel};
 use conductor_chat::models::{ModelSummary, ProviderView};
 use conductor_chat::record::Recorded;
 use conductor_chat::store::usage::{UsageBy, UsageRow};
@@ -492,6 +493,30 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn available_models(&self, provider: &str, at: &Endpoint) -> Result<Vec<AvailableModel>, AskError> {
         self.post(&format!("/v1/providers/{}/models", segment(provider)), at)
+    }
+
+    /// What requests to the API of a provider take, and what of it its feature has not been granted.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn model_access(&self, provider: &str, at: &Endpoint) -> Result<ModelAccess, AskError> {
+        self.post(&format!("/v1/providers/{}/access", segment(provider)), at)
+    }
+
+    /// Proposes to add a model, as a plan.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn propose_model(&self, new: &NewModel) -> Result<ProposedModel, AskError> {
+        self.post("/v1/models", new)
+    }
+
+    /// Proposes to remove a model, as a plan, and says what no other model needs then.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn propose_model_removal(&self, name: &str) -> Result<ProposedRemoval, AskError> {
+        self.post(&format!("/v1/models/{}/remove", segment(name)), &())
     }
 
     /// What conversations took and cost.

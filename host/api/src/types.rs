@@ -10,6 +10,7 @@ pub use crate::routes::devices::{Mute, Muted, Play, Played, Ports};
 pub use crate::routes::features::Lifted;
 pub use crate::routes::install::{GrantRequest, InstallRequest, PackageSource, RemoveRequest, RemovedView};
 pub use crate::routes::lock::{LockState, SetLock};
+pub use crate::routes::models::{ProposedModel, ProposedRemoval};
 pub use crate::routes::modes::{ModeBody, Modes, Profiles};
 pub use crate::routes::plans::{NextStep, ProposePlan};
 pub use crate::routes::secrets::{SecretSet, SetSecret};

@@ -22,6 +22,7 @@ pub mod conversations;
 pub mod costs;
 pub mod fence;
 pub mod listing;
+pub mod model_setup;
 pub mod models;
 mod pieces;
 pub mod queue;

@@ -20,6 +20,7 @@ use super::{Effort, Event, Part, Question, Usage};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind, Pending};
 use conductor_config::{self as config, nearest};
+use conductor_package::Grants;
 use conductor_package::descriptor::{HookPoint, ModelDeclaration};
 use conductor_package::provider::{Price, Prices, ProviderDeclaration};
 use conductor_registry::{Provider, Registry};
@@ -207,6 +208,16 @@ impl Models {
             })
         };
         self.registry.provider_names().into_iter().filter_map(view).collect()
+    }
+
+    /// The models of the configuration by name, whether they may be asked or not.
+    pub(crate) fn configured(&self) -> &BTreeMap<String, config::Model> {
+        &self.models
+    }
+
+    /// What the feature of a provider was granted; nothing if there is no such provider.
+    pub(crate) fn provider_grants(&self, name: &str) -> Grants {
+        self.registry.provider(name).map(|provider| provider.feature.facts().grants.clone()).unwrap_or_default()
     }
 
     /// Asks the API of a provider which models there are.

@@ -700,7 +700,7 @@ fn contributions_of_a_bundled_feature_are_refused_in_the_configuration() {
                    action = { type = 'OscSend', target = '127.0.0.1:9000', address = '/a' }\n";
     let file = home.write("config.toml", mapping.as_bytes());
     let refused = home.json(&["disable", "osc-output", "--action", "OscSend", "--json"]);
-    assert_eq!(refused["refused"]["actions"], serde_json::json!(["OscSend"]));
+    assert_eq!((&refused["what"], &refused["skipped"]["actions"][0]), (&"refuse".into(), &"OscSend".into()));
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# Mine.") && text.contains("OscSend"), "{text}");
 
@@ -715,9 +715,61 @@ fn contributions_of_a_bundled_feature_are_refused_in_the_configuration() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(err(&unknown).contains("osc-output has no action \"OscSent\"; it has OscSend"), "{}", err(&unknown));
     let back = home.json(&["enable", "osc-output", "--action", "OscSend", "--json"]);
-    assert_eq!((&back["refused"], &back["changed"]), (&serde_json::json!({}), &serde_json::json!(true)));
+    assert_eq!((&back["what"], &back["skipped"]), (&"accept".into(), &serde_json::json!({})));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), mapping, "no empty table stays");
     let checked = home.conductor("config", &["validate", "--json"]).output().unwrap();
     assert!(!String::from_utf8_lossy(&checked.stdout).contains("refused by a person"));
+}
+
+/// FEA-4: what a feature that comes with the host may use beyond what all such features may is written by the same
+/// commands as for installed ones, and taken back by them.
+#[test]
+fn a_bundled_feature_is_granted_more_and_less_in_the_configuration() {
+    let home = Home::new();
+    let before = "# Mine.\n[advanced_settings]\nchord_timeout_ms = 60\n";
+    let file = home.write("config.toml", before.as_bytes());
+    let text = || std::fs::read_to_string(&file).unwrap();
+    let more = home.json(&["grant", "osc-output", "network=10.0.0.5:9000", "--json"]);
+    assert_eq!((&more["what"], &more["source"]["kind"]), (&"grant".into(), &"bundled".into()), "{more}");
+    assert!(more["granted"][0]["udp"].as_array().unwrap().contains(&"10.0.0.5:9000".into()), "{more}");
+    assert!(text().starts_with(before) && text().contains("udp = [\"10.0.0.5:9000\"]"), "{}", text());
+    home.json(&["grant", "osc-output", "network=10.0.0.6:9000", "--json"]);
+    assert!(text().contains("udp = [\"10.0.0.5:9000\", \"10.0.0.6:9000\"]"), "{}", text());
+
+    let refused = home.feature(&["grant", "osc-output", "alert"]);
+    assert_eq!(refused.status.code(), Some(2), "it does not ask for that");
+    let kept = text();
+    let never = home.feature(&["revoke", "osc-output", "network=10.0.0.7:9000"]);
+    assert!(never.status.code() == Some(2) && err(&never).contains("nothing to take away"), "{}", err(&never));
+    assert_eq!(text(), kept);
+    home.json(&["revoke", "osc-output", "network=10.0.0.5:9000", "--json"]);
+    assert!(text().contains("udp = [\"10.0.0.6:9000\"]"), "{}", text());
+    let off = home.json(&["disable", "osc-output", "--json"]);
+    assert_eq!((&off["enabled"], &off["what"]), (&false.into(), &"disable".into()));
+    assert!(text().contains("enabled = false"), "{}", text());
+    home.json(&["revoke", "osc-output", "--json"]);
+    home.json(&["enable", "osc-output", "--json"]);
+    assert_eq!(text(), before, "no empty table stays");
+}
+
+/// FEA-22: more is granted to the package that is there, and to no other one in its place.
+#[test]
+fn a_grant_for_a_package_of_a_path_is_bound_to_its_bytes() {
+    let home = Home::new();
+    let package = hello().with_file_name("metronome.wasm");
+    let file = home.write("config.toml", format!("[features.metronome]\npath = {package:?}\n").as_bytes());
+    let text = || std::fs::read_to_string(&file).unwrap();
+    let granted = home.json(&["grant", "metronome", "timers", "--json"]);
+    assert_eq!(granted["source"]["kind"], "file", "{granted}");
+    let (digest, written) = (sha256(&std::fs::read(&package).unwrap()), text());
+    for part in ["timers = true", "id = \"project:metronome\"", &format!("digest = \"sha256:{digest}\"")] {
+        assert!(written.contains(part), "{part}: {written}");
+    }
+    let other = written.replace(&digest, &"0".repeat(64));
+    home.write("config.toml", other.as_bytes());
+    let refused = home.feature(&["grant", "metronome", "timers"]);
+    assert!(err(&refused).contains("conductor feature pin metronome"), "{}", err(&refused));
+    assert_eq!(text(), other, "nothing is written");
 }
 
 /// FEA-12: what a removed feature leaves is said, and its data can be deleted.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use conductor::api::client::AskError;
-use conductor::api::types::Say;
+use conductor::api::types::{AuditQuery, AuditRow, GrantRequest, Say};
 use conductor_chat::record::{ChatEvent, Outcome};
 use conductor_ports::simulated::SimulatedPorts;
 use serde_json::{Value, json};
@@ -61,11 +61,55 @@ fn a_model_is_added_by_a_plan_asked_and_removed_with_all_that_only_it_needed() {
     assert!(removed.status.success(), "{}", lines(&removed));
     let said: Value = serde_json::from_slice(&removed.stdout).unwrap();
     let site = format!("127.0.0.1:{}", model.port);
-    assert_eq!(said, json!({ "removed": "mine", "forgotten": "model-key", "taken_back": site }));
+    let taken_back = [format!("network:chat=http:{site}"), format!("secret:model-key={site}")];
+    assert_eq!(said, json!({ "removed": "mine", "forgotten": "model-key", "taken_back": taken_back }));
     let after = stage.home.config();
     assert!(after.starts_with(before.trim_end()) && !after.contains("mine]") && !after.contains(&site), "{after}");
     assert!(stage.client.secrets().unwrap().is_empty());
     assert!(stage.client.models().unwrap().is_empty());
+}
+
+// FEA-4, API-1
+#[test]
+fn what_a_bundled_feature_may_use_is_changed_over_the_api_on_record_and_undone() {
+    let stage = empty();
+    let before = stage.home.config();
+    let grant = |feature: &str, words: &str| {
+        stage.client.grant(feature, &GrantRequest { capabilities: vec![words.to_owned()] })
+    };
+    let site = "127.0.0.1:9";
+    let may = || {
+        let features = stage.client.features().unwrap();
+        let feature = features.into_iter().find(|feature| feature.name == "openai-compatible").unwrap();
+        feature.grants.http.iter().any(|host| host.to_string() == site)
+    };
+    let word = format!("network:chat=http:{site}");
+    let report = grant("openai-compatible", &word).unwrap();
+    assert!(report.granted.iter().any(|granted| granted.capability.scope().contains(&format!("http:{site}"))));
+    assert!(may() && stage.home.config().contains(site), "it is in the file, and in force when the answer comes");
+    assert!(grant("openai-compatible", &word).unwrap().diagnostics.iter().any(|note| note.contains("says so already")));
+
+    for (feature, word) in
+        [("openai-compatible", "alert"), ("nothing", "alert"), ("openai-compatible", "network=x:y:z")]
+    {
+        let refused = grant(feature, word);
+        assert!(matches!(refused, Err(AskError::ApiError(_))), "{feature} {word}: {refused:?}");
+    }
+    let rows = stage.client.audit(&AuditQuery { limit: Some(100), ..AuditQuery::default() }).unwrap();
+    let is_on_record = |row: &AuditRow| row.what == "apply" && row.subject == "features/openai-compatible";
+    assert!(rows.iter().any(is_on_record), "{rows:#?}");
+
+    assert_eq!(stage.client.next_undo().unwrap().description, "grant the feature openai-compatible");
+    stage.client.undo().unwrap();
+    assert!(!may());
+    assert_eq!(stage.home.config(), before);
+
+    // A file that is not in force is not overwritten.
+    let mine = format!("{before}# by hand\n[[modes]]\nname = 7\n");
+    std::fs::write(stage.home.0.join("config.toml"), &mine).unwrap();
+    let refused = grant("openai-compatible", &word);
+    assert!(matches!(refused, Err(AskError::ApiError(_))), "{refused:?}");
+    assert_eq!(stage.home.config(), mine);
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn a_model_is_added_talked_with_and_removed_at_a_terminal() {
     let mut terminal = at_terminal(&stage, &["models", "remove", "local"]);
     terminal.expect("Apply it? [y/N]");
     terminal.type_line("y");
-    terminal.expect("Take back that");
+    terminal.expect("Take back what");
     terminal.type_line("y");
     let (code, lines) = terminal.end();
     assert_eq!(code, Some(0), "{lines:?}");

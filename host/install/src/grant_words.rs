@@ -35,6 +35,16 @@ impl std::str::FromStr for GrantWords {
     }
 }
 
+impl std::fmt::Display for GrantWords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::One { key, word: None } => f.write_str(key),
+            Self::One { key, word: Some(word) } => write!(f, "{key}={word}"),
+        }
+    }
+}
+
 impl GrantWords {
     pub(super) fn means(&self, request: &CapabilityRequest) -> bool {
         match self {

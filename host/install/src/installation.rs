@@ -595,7 +595,8 @@ pub fn change(
     })
 }
 
-fn take_away(grants: &mut Vec<CapabilityRequest>, words: &[GrantWords]) {
+/// Takes away what these words mean; everything, without any.
+pub fn take_away(grants: &mut Vec<CapabilityRequest>, words: &[GrantWords]) {
     if words.is_empty() {
         grants.clear();
     }
@@ -611,8 +612,8 @@ fn take_away(grants: &mut Vec<CapabilityRequest>, words: &[GrantWords]) {
     }
 }
 
-/// `descriptor` is `None` if the package can't be read.
-fn report(
+/// What was done to a feature, and how it stands. `descriptor` is `None` if the package can't be read.
+pub fn report(
     what: What,
     name: &str,
     feature: &InstalledFeature,

@@ -239,7 +239,12 @@ impl Grants {
     pub fn union(mut self, more: &Self) -> Self {
         join(&mut self.udp, &more.udp);
         join(&mut self.http, &more.http);
-        join(&mut self.secrets, &more.secrets);
+        for SecretGrant { id, hosts } in &more.secrets {
+            match self.secrets.iter_mut().find(|held| held.id == *id) {
+                Some(held) => join(&mut held.hosts, hosts),
+                None => self.secrets.push(SecretGrant { id: id.clone(), hosts: hosts.clone() }),
+            }
+        }
         join(&mut self.files, &more.files);
         join(&mut self.git, &more.git);
         join(&mut self.programs, &more.programs);
@@ -293,6 +298,24 @@ impl Grants {
             self.flag_mut(kind).into_iter().for_each(|flag| *flag &= asks(kind));
         }
         self
+    }
+
+    /// Each request as far as it is granted here; those without a grant are left out.
+    pub fn held(&self, requests: &[CapabilityRequest]) -> Vec<CapabilityRequest> {
+        let granted = self.capabilities();
+        let held = |request: &CapabilityRequest| {
+            // Targets are granted for every purpose.
+            let of_purpose = |granted: &Capability| match (granted, &request.capability) {
+                (Capability::Network { udp, http, .. }, Capability::Network { purpose, .. }) => {
+                    Capability::Network { purpose: purpose.clone(), udp: udp.clone(), http: http.clone() }
+                }
+                _ => granted.clone(),
+            };
+            let granted: Vec<Capability> = granted.iter().map(of_purpose).collect();
+            let capability = request.capability.within(&granted.iter().collect::<Vec<_>>())?;
+            Some(CapabilityRequest { capability, ..request.clone() })
+        };
+        requests.iter().filter_map(held).collect()
     }
 
     /// The keys of what is granted here and no request asks for, such as `secret:lamp-key`; `udp` and `http` for network.
@@ -368,6 +391,32 @@ mod tests {
         assert_eq!(given, Grants { store: BUNDLED_STORE, notify: true, ..Grants::default() });
         assert_eq!(Grants::bundled().asked_for(&[]), Grants::default());
         assert_eq!(given.not_asked_for(&asked), [""; 0]);
+    }
+
+    #[test]
+    fn a_secret_of_two_grants_goes_to_the_hosts_of_both() {
+        let secret = |host: &str| SecretGrant { id: "key".into(), hosts: vec![host.parse().unwrap()] };
+        let grants = |host: &str| Grants { secrets: vec![secret(host)], ..Grants::default() };
+        let both = grants("a.example").union(&grants("b.example")).union(&grants("a.example"));
+        let hosts = ["a.example", "b.example"].map(|host| host.parse().unwrap()).to_vec();
+        assert_eq!(both.secrets, [SecretGrant { id: "key".into(), hosts }]);
+    }
+
+    #[test]
+    fn a_request_is_held_as_far_as_it_is_granted_for_whatever_purpose() {
+        let request = |capability| CapabilityRequest { capability, required: false, reason: "Why.".into() };
+        let network = |purpose: &str, hosts: &[&str]| {
+            let http = hosts.iter().map(|host| host.parse().unwrap()).collect();
+            request(Capability::Network { purpose: purpose.into(), udp: Vec::new(), http })
+        };
+        let asked = [network("chat", &["a.example", "b.example"]), request(Capability::Alert {})];
+        let grants = Grants {
+            http: vec!["a.example".parse().unwrap(), "c.example".parse().unwrap()],
+            store: 9,
+            ..Grants::default()
+        };
+        assert_eq!(grants.held(&asked), [network("chat", &["a.example"])]);
+        assert_eq!(Grants { alert: true, ..Grants::default() }.held(&asked), asked[1..]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::route::{Route, get, post};
 use crate::scope::{By, Scope};
 use conductor_audit::caller::Caller;
 use conductor_host::host::Host;
+use conductor_host::host::feature_change::FeatureChange;
 use conductor_host::host::installer::{FetchOptions, InstallView, Installer, InstallerError, LeftData, Removed};
 use conductor_install::installation::{ChangeError, GrantWords, Plan};
 use conductor_install::receipt::FeatureInstallReport;
@@ -23,7 +24,7 @@ use conductor_install::store::StoreError;
 use conductor_package::Contributions;
 
 pub(super) fn routes() -> Vec<Route> {
-    const CHANGES: &[u16] = &[404, 409, 422, 503];
+    const CHANGES: &[u16] = &[404, 409, 422, 423, 503];
     let change =
         |path, id, summary| post::<FeatureInstallReport>(path, id, summary).scope(Scope::Owner).refuses(CHANGES);
     vec![
@@ -219,8 +220,7 @@ async fn grant(
     Named(name): Named,
     Body(GrantRequest { capabilities }): Body<GrantRequest>,
 ) -> Result<Json<FeatureInstallReport>, ErrorResponse> {
-    let work = move |installer: &Installer| Ok(installer.grant(&name, &words(&capabilities)?)?);
-    changed(host, &client, caller, work).await.map(Json)
+    change_feature(host, &client, caller, name, FeatureChange::Grant(words(&capabilities)?)).await
 }
 
 async fn revoke(
@@ -230,8 +230,7 @@ async fn revoke(
     Named(name): Named,
     Body(GrantRequest { capabilities }): Body<GrantRequest>,
 ) -> Result<Json<FeatureInstallReport>, ErrorResponse> {
-    let work = move |installer: &Installer| Ok(installer.revoke(&name, &words(&capabilities)?)?);
-    changed(host, &client, caller, work).await.map(Json)
+    change_feature(host, &client, caller, name, FeatureChange::Revoke(words(&capabilities)?)).await
 }
 
 async fn enable(
@@ -241,11 +240,7 @@ async fn enable(
     Named(name): Named,
     Body(only): Body<Contributions>,
 ) -> Result<Json<FeatureInstallReport>, ErrorResponse> {
-    let work = move |installer: &Installer| match only.is_empty() {
-        true => Ok(installer.enable(&name)?),
-        false => Ok(installer.accept(&name, &only)?),
-    };
-    changed(host, &client, caller, work).await.map(Json)
+    change_feature(host, &client, caller, name, FeatureChange::enable(only)).await
 }
 
 async fn disable(
@@ -255,11 +250,18 @@ async fn disable(
     Named(name): Named,
     Body(only): Body<Contributions>,
 ) -> Result<Json<FeatureInstallReport>, ErrorResponse> {
-    let work = move |installer: &Installer| match only.is_empty() {
-        true => Ok(installer.disable(&name)?),
-        false => Ok(installer.refuse(&name, &only)?),
-    };
-    changed(host, &client, caller, work).await.map(Json)
+    change_feature(host, &client, caller, name, FeatureChange::disable(only)).await
+}
+
+async fn change_feature(
+    host: Arc<Host>,
+    client: &Client,
+    caller: Caller,
+    name: String,
+    what: FeatureChange,
+) -> Result<Json<FeatureInstallReport>, ErrorResponse> {
+    let work = move || host.change_feature(&caller, &name, &what).map_err(InstallError::from);
+    Ok(Json(change(client, work).await?))
 }
 
 async fn remove(
@@ -304,11 +306,12 @@ impl From<conductor_install::installation::GrantWordsError> for InstallError {
 
 impl From<InstallError> for ErrorResponse {
     fn from(error: InstallError) -> Self {
-        let (status, code) = match &error {
+        let (status, code) = match error {
+            InstallError::Installer(InstallerError::Configuration(error)) => return error.into(),
+            InstallError::Installer(ref error) => kind(error),
             InstallError::Incomplete(_) | InstallError::Words(_) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest)
             }
-            InstallError::Installer(error) => kind(error),
         };
         Self::new(status, code, error)
     }
@@ -336,7 +339,9 @@ fn kind(error: &InstallerError) -> (StatusCode, Code) {
             | ChangeError::NotGranted { .. }
             | ChangeError::Displaces { .. },
         )
-        | InstallerError::OnePackage { .. } => (StatusCode::CONFLICT, Code::Conflict),
+        | InstallerError::OnePackage { .. }
+        | InstallerError::Configuration(_)
+        | InstallerError::Included { .. } => (StatusCode::CONFLICT, Code::Conflict),
         InstallerError::Change(ChangeError::Words(_)) | InstallerError::NoSource(_) => {
             (StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest)
         }

@@ -14,6 +14,7 @@ use conductor_api::types::{
     RemoveRequest, Say, SetLock, SetSecret, StreamQuery,
 };
 use conductor_chat::listing::Endpoint;
+use conductor_chat::model_setup::NewModel;
 use conductor_chat::store::ConversationQuery;
 use conductor_chat::store::usage::UsageBy;
 use conductor_host::control::gate::ToolRequest;
@@ -133,6 +134,9 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.check_model("x").map(drop),
         client.providers().map(drop),
         client.available_models("x", &Endpoint::default()).map(drop),
+        client.model_access("x", &Endpoint::default()).map(drop),
+        client.propose_model(&NewModel::default()).map(drop),
+        client.propose_model_removal("x").map(drop),
         client.usage(UsageBy::Model).map(drop),
         client.conversations(&ConversationQuery::default()).map(drop),
         client.begin_conversation(None).map(drop),

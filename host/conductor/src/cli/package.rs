@@ -11,6 +11,7 @@ use super::{CommandResult, Failure, Paths, load, make_home};
 use conductor_api::client::Client;
 use conductor_audit::caller::Caller;
 use conductor_host::host;
+use conductor_host::host::feature_change::FeatureChange;
 use conductor_host::host::installer::{FetchOptions, Installer, InstallerError, LeftData, Removed};
 use conductor_install::installation::{self, ChangeError, GrantWords, Plan};
 use conductor_install::receipt::{FeatureInstallReport, What};
@@ -19,6 +20,7 @@ use conductor_install::store::{InstalledFeature, PackageStore};
 use conductor_package::{FeatureId, Grants, Package};
 use conductor_terminal::{self as terminal, outln};
 
+mod configured;
 mod pin;
 mod prompt;
 mod switch;
@@ -144,10 +146,14 @@ pub(super) fn run(places: &Paths, command: &ChangeCommand) -> CommandResult {
     if let ChangeCommand::Pin { name, agreed } = command {
         return pin::run(places, name, agreed);
     }
-    if let ChangeCommand::Enable(switched) | ChangeCommand::Disable(switched) = command
-        && switched.is_configured(places)?
+    if let Some((name, change, json)) = feature_change(command)
+        && let Some(configured) = configured::find(places, name)?
     {
-        return switched.write(places, matches!(command, ChangeCommand::Disable(_)));
+        configured::change(places, name, &configured, &change, json)?;
+        if change == FeatureChange::Enable(true) && lift_quarantine(places, name) == Some(true) && !json {
+            outln!("  note         {LIFTED}");
+        }
+        return Ok(());
     }
     make_home(&places.home);
     let installer = Installer::open(&places.home, Caller::cli())
@@ -169,25 +175,34 @@ pub(super) fn run(places: &Paths, command: &ChangeCommand) -> CommandResult {
         ChangeCommand::Downgrade(Named { name, json }) => {
             done(installer.previous(name).and_then(|plan| installer.install(plan, Vec::new())), *json)
         }
-        ChangeCommand::Grant { name, capabilities, json } => done(installer.grant(name, capabilities), *json),
-        ChangeCommand::Revoke { name, capabilities, json } => done(installer.revoke(name, capabilities), *json),
-        ChangeCommand::Enable(switched) => match &switched.contributions() {
-            none if none.is_empty() => enable(places, &installer, &switched.name, switched.json),
-            only => done(installer.accept(&switched.name, only), switched.json),
-        },
-        ChangeCommand::Disable(switched) => match &switched.contributions() {
-            none if none.is_empty() => done(installer.disable(&switched.name), switched.json),
-            only => done(installer.refuse(&switched.name, only), switched.json),
-        },
+        ChangeCommand::Enable(switched) if switched.contributions().is_empty() => {
+            enable(places, &installer, &switched.name, switched.json)
+        }
         ChangeCommand::Remove { name, data, json } => {
             match installer.remove(name, *data).map_err(|error| failed(places, error))? {
                 Removed::Feature(report) => print(&report, *json),
                 Removed::Data(left) => print_deleted(name, &left, *json),
             }
         }
-        // Done above, without touching the store.
-        ChangeCommand::Info(_) | ChangeCommand::Pin { .. } => Ok(()),
+        command => match feature_change(command) {
+            Some((name, change, json)) => done(installer.change_feature(name, &change), json),
+            // `info` and `pin`, which are done above, without touching the store.
+            None => Ok(()),
+        },
     }
+}
+
+/// What a command changes about one feature, and whether it prints JSON. `None` for commands that do something else.
+fn feature_change(command: &ChangeCommand) -> Option<(&str, FeatureChange, bool)> {
+    Some(match command {
+        ChangeCommand::Grant { name, capabilities, json } => (name, FeatureChange::Grant(capabilities.clone()), *json),
+        ChangeCommand::Revoke { name, capabilities, json } => {
+            (name, FeatureChange::Revoke(capabilities.clone()), *json)
+        }
+        ChangeCommand::Enable(of) => (&of.name, FeatureChange::enable(of.contributions()), of.json),
+        ChangeCommand::Disable(of) => (&of.name, FeatureChange::disable(of.contributions()), of.json),
+        _ => return None,
+    })
 }
 
 /// Has hosts load a feature, and ends the quarantine of one that runs, wherever it came from.

@@ -180,6 +180,37 @@ impl Host {
         Ok(Applied { description, rules })
     }
 
+    /// Writes changes that `caller` made without a plan to the configuration whose [`state_hash`] is `base`, and puts them
+    /// in force: a revision that can be undone, on record as `subject`.
+    ///
+    /// # Errors
+    /// See [`PlanError`]; then nothing has changed.
+    pub(super) fn write_changes(
+        &self,
+        caller: &Caller,
+        subject: &str,
+        description: &str,
+        base: &str,
+        changes: &[edit::Change],
+    ) -> Result<(), PlanError> {
+        self.on_record(caller, "apply", subject, || {
+            self.lock.check(caller)?;
+            let mut state = self.state();
+            let file = self.plan_file()?;
+            let before = read_or_new(&file)?;
+            stale(base, &before)?;
+            let after = edit::edited(&before, changes)?;
+            let source = self.in_force.load().source.clone();
+            let loaded = state.reader.parse(&after, source.file(), source.included()).map_err(|wrong| unfit(&wrong))?;
+            let (plan, description) = (subject.to_owned(), description.to_owned());
+            let step = Step::Apply { plan, description: description.clone(), before, after };
+            self.write(&mut state, caller, &file, loaded, &step)?;
+            self.observer.put(Observation::Reload(description.clone()));
+            self.notify_plan(PlanStep::Applied, None, caller, &description);
+            Ok(())
+        })
+    }
+
     /// Takes a plan out of the store, undone, for `caller`.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use self::removal::{LeftData, Removed};
 use super::assembler::{adopt_data, installed_source, try_out};
 use super::{Host, StartError};
+use crate::control::plan::PlanError;
 use conductor_audit::caller::Caller;
 use conductor_config::{self as config, Loaded};
 use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
@@ -73,6 +74,17 @@ pub enum InstallerError {
     /// The data of a feature can't be deleted.
     #[error(transparent)]
     Delete(#[from] ServiceError),
+    /// The configuration, in which this is kept, can't be changed so.
+    #[error(transparent)]
+    Configuration(#[from] PlanError),
+    /// The section of the configuration in which this is kept is in a file that it includes, which hosts don't write.
+    #[error("[features.{name}] is written in {file}, which the configuration includes: change it there")]
+    Included {
+        /// The feature.
+        name: String,
+        /// The file.
+        file: String,
+    },
 }
 
 impl From<StoreError> for InstallerError {

@@ -6,6 +6,7 @@ mod assembler;
 mod builder;
 mod changes;
 mod contract_types;
+pub mod feature_change;
 mod generation;
 mod grant_warnings;
 pub mod installer;

@@ -1,31 +1,18 @@
 //! `conductor models add`: from the name of a provider to a model that answers. The key goes to where secrets are kept,
 //! the API is asked which models there are, and the model is written by a plan that the person applies there and then.
 
-use std::net::IpAddr;
-
 use serde_json::json;
 
-use super::super::config_file;
 use super::super::plan::{self, Agreed};
-use super::super::{CommandResult, Failure, Paths, load, secret};
-use super::grants;
-use conductor_api::client::Client;
-use conductor_api::types::{GrantRequest, ProposePlan, SetSecret};
+use super::super::{CommandResult, Failure, Paths, secret};
+use conductor_api::client::{AskError, Client};
+use conductor_api::types::{GrantRequest, SetSecret};
 use conductor_chat::listing::{AvailableModel, Endpoint};
-use conductor_chat::models::ProviderView;
-use conductor_config_text::edit::Change;
-use conductor_install::store::PackageStore;
-use conductor_package::Grants;
-use conductor_package::capability::{Capability, CapabilityRequest};
-use conductor_services::http::{HostPattern, SecretGrant};
+use conductor_chat::model_setup::{ModelAccess, NewModel};
 use conductor_terminal::{self as terminal, Table, errln, outln};
 
-/// The secret for a server that a person names.
-const ANY_SERVER: &str = "model-key";
 /// Models that are shown at once.
 const MAX_SHOWN: usize = 30;
-/// Bytes of a name under `[models]`.
-const MAX_NAME: usize = 64;
 
 #[derive(Debug, clap::Args)]
 pub(in super::super) struct AddArguments {
@@ -55,28 +42,30 @@ pub(in super::super) struct AddArguments {
 pub(super) fn run(places: &Paths, arguments: &AddArguments) -> CommandResult {
     let client = Client::new(&places.home);
     let provider = provider(&client, &arguments.provider)?;
-    let site = site(&provider, arguments.url.as_deref())?;
-    let secret = secret_of(&provider, arguments, &site);
-    if let Some(id) = &secret {
-        keep_key(&client, id, &site, arguments)?;
+    let (secret, env) = (arguments.secret.clone(), arguments.env.clone());
+    let access = client
+        .model_access(&provider, &Endpoint { url: arguments.url.clone(), secret, api_key_env: env })
+        .map_err(unfit)?;
+    if let Some(id) = &access.secret {
+        keep_key(&client, id, &access.site, arguments)?;
     }
-    let Some(undo) = allow(places, &client, &provider, &site, secret.as_deref(), &arguments.agreed)? else {
+    if !allow(&client, &provider, &access, &arguments.agreed)? {
         outln!("nothing is added");
         return Ok(());
-    };
-    let added = add(places, &client, &provider, secret, arguments);
-    if !matches!(added, Ok(Some(_))) {
-        // Nothing needs it.
-        undo.run(places, &client, feature_of(&provider))?;
     }
-    let Some(Added { name, model, is_listed }) = added? else { return Ok(()) };
+    let added = add(places, &client, &provider, &access, arguments);
+    if !matches!(added, Ok(Some(_))) && !access.capabilities.is_empty() {
+        // Nothing needs it.
+        client.revoke(&access.feature, &GrantRequest { capabilities: access.capabilities })?;
+    }
+    let Some(Added { name, model, in_conversations }) = added? else { return Ok(()) };
     let health = client.check_model(&name)?;
     if arguments.agreed.json {
-        terminal::json(&json!({ "name": name, "provider": provider.name, "model": model, "check": health }))?;
+        terminal::json(&json!({ "name": name, "provider": provider, "model": model, "check": health }))?;
     } else if health.error.is_none() {
         outln!("{name} answers, after {} ms; talk with it: conductor chat --model {name}", health.took_ms);
     }
-    if !is_listed {
+    if !in_conversations {
         errln!("`models` under [chat] does not list {name}: conversations ask it with --model {name} only");
     }
     match health.error {
@@ -91,94 +80,49 @@ struct Added {
     name: String,
     /// What the API calls it.
     model: String,
-    /// Whether conversations ask it without being told to.
-    is_listed: bool,
+    /// Whether conversations ask it without its name.
+    in_conversations: bool,
 }
 
 /// Has a person choose a model, and apply the plan that adds it. `None` if they don't.
 fn add(
     places: &Paths,
     client: &Client,
-    provider: &ProviderView,
-    secret: Option<String>,
+    provider: &str,
+    access: &ModelAccess,
     arguments: &AddArguments,
 ) -> Result<Option<Added>, Failure> {
-    // The provider's own key at its own address needs no word in the configuration.
-    let named = secret.filter(|id| arguments.url.is_some() || provider.secret.as_ref() != Some(id));
-    let at = Endpoint { url: arguments.url.clone(), secret: named.clone(), api_key_env: None };
+    let at = Endpoint { url: arguments.url.clone(), secret: access.secret.clone(), api_key_env: None };
     let model = model(client, provider, &at, arguments)?;
-    let config = load(&places.config)?.config;
-    let is_taken = |name: &str| config.models.contains_key(name);
-    let name = match &arguments.name {
-        Some(name) if is_taken(name) => {
-            return Err(Failure::Wrong(format!(
-                "conductor: there is a model {name:?} already; choose another --name, or `conductor models remove {name}`"
-            )));
-        }
-        Some(name) => name.clone(),
-        None => free_name(&provider.name, &model.name, is_taken),
+    let new = NewModel {
+        provider: provider.to_owned(),
+        model: model.name.clone(),
+        name: arguments.name.clone(),
+        url: at.url,
+        secret: at.secret,
+        context: model.context.filter(|_| !model.declared),
     };
-    let fields = [("url", &at.url), ("secret", &named)];
-    let mut value = json!({ "provider": provider.name, "model": model.name });
-    for (key, field) in fields.into_iter().filter_map(|(key, field)| Some((key, field.as_ref()?))) {
-        value[key] = json!(field);
-    }
-    if let Some(context) = model.context.filter(|_| !model.declared) {
-        value["context"] = json!(context);
-    }
-    let description = format!("Add the model {} of {} as {name}", model.name, provider.name);
-    let change = Change { path: vec!["models".into(), name.clone()], value: Some(value) };
-    let plan = client.propose_plan(&ProposePlan { description, changes: vec![change] })?;
-    if !plan::decided(places, &plan.id, &arguments.agreed)? {
+    let proposed = client.propose_model(&new).map_err(unfit)?;
+    if !plan::decided(places, &proposed.plan.id, &arguments.agreed)? {
         return Ok(None);
     }
-    let is_listed = config.chat.models.is_empty() || config.chat.models.contains(&name);
-    Ok(Some(Added { name, model: model.name, is_listed }))
+    Ok(Some(Added { name: proposed.name, model: model.name, in_conversations: proposed.in_conversations }))
 }
 
-fn provider(client: &Client, name: &str) -> Result<ProviderView, Failure> {
-    let mut all = client.providers()?;
-    match all.iter().position(|provider| provider.name == name) {
-        Some(at) => Ok(all.swap_remove(at)),
-        None => {
-            let names: Vec<String> = all.into_iter().map(|provider| provider.name).collect();
-            let near = conductor_config::nearest(name, names.iter().map(String::as_str));
-            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            let there =
-                if names.is_empty() { "there is none".into() } else { format!("there are {}", names.join(", ")) };
-            Err(Failure::Wrong(format!("conductor: there is no provider {name:?}; {there}{near}")))
-        }
+/// The provider that is meant, checked so that a misspelt one is named before anything is asked.
+fn provider(client: &Client, name: &str) -> Result<String, Failure> {
+    let names: Vec<String> = client.providers()?.into_iter().map(|provider| provider.name).collect();
+    if names.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
     }
-}
-
-/// The host and port that requests go to.
-fn site(provider: &ProviderView, url: Option<&str>) -> Result<HostPattern, Failure> {
-    let Some(url) = url.or(provider.url.as_deref()) else {
-        return Err(Failure::Wrong(format!("conductor: where {} is asked is not known; say --url", provider.name)));
-    };
-    let wrong = || Failure::Wrong(format!("conductor: {url:?} is no address of an API; write https://host/path"));
-    let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
-    if !matches!(scheme, "https" | "http") {
-        return Err(wrong());
-    }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    authority.parse().map_err(|_| wrong())
-}
-
-/// The id of the key that is sent along. `None` if none is.
-fn secret_of(provider: &ProviderView, arguments: &AddArguments, site: &HostPattern) -> Option<String> {
-    let host = site.host();
-    let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-    let own = || {
-        provider.secret.clone().filter(|_| arguments.url.as_ref().is_none_or(|url| Some(url) == provider.url.as_ref()))
-    };
-    let other = || (!is_here || arguments.env.is_some()).then(|| ANY_SERVER.to_owned());
-    let any = || provider.secrets.iter().any(|id| id == ANY_SERVER).then(other).flatten();
-    arguments.secret.clone().or_else(own).or_else(|| arguments.url.as_ref().and_then(|_| any()))
+    let near = conductor_config::nearest(name, names.iter().map(String::as_str));
+    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    let there = if names.is_empty() { "there is none".into() } else { format!("there are {}", names.join(", ")) };
+    Err(Failure::Wrong(format!("conductor: there is no provider {name:?}; {there}{near}")))
 }
 
 /// Has the host keep the key, unless it has one.
-fn keep_key(client: &Client, id: &str, site: &HostPattern, arguments: &AddArguments) -> CommandResult {
+fn keep_key(client: &Client, id: &str, site: &str, arguments: &AddArguments) -> CommandResult {
     if let Some(variable) = &arguments.env {
         client.set_secret(id, &SetSecret { env: Some(variable.clone()), ..SetSecret::default() })?;
         errln!("{id} is read from {variable} of the environment that the host was started in");
@@ -194,110 +138,32 @@ fn keep_key(client: &Client, id: &str, site: &HostPattern, arguments: &AddArgume
     Ok(())
 }
 
-/// What takes back a grant.
-enum Undo {
-    /// The grants that the feature had in the configuration.
-    Configuration(Box<Grants>),
-    /// What is new for an installed feature, as words of `feature revoke`.
-    Installed(Vec<String>),
+/// Lets the provider's feature send requests to the API, with the key, after a person agreed. Returns whether it may.
+fn allow(client: &Client, provider: &str, access: &ModelAccess, agreed: &Agreed) -> Result<bool, Failure> {
+    let ModelAccess { feature, site, secret, capabilities } = access;
+    if capabilities.is_empty() {
+        return Ok(true);
+    }
+    let with = secret.as_ref().map(|id| format!(", with the key {id}")).unwrap_or_default();
+    let of = if feature == provider { String::new() } else { format!(" for {provider}") };
+    if !plan::agrees(&format!("Let {feature} send requests to {site}{of}{with}?"), agreed)? {
+        return Ok(false);
+    }
+    client.grant(feature, &GrantRequest { capabilities: capabilities.clone() })?;
+    Ok(true)
 }
 
-impl Undo {
-    fn run(self, places: &Paths, client: &Client, feature: &str) -> CommandResult {
-        match self {
-            Self::Configuration(before) => {
-                let loaded = load(&places.config)?;
-                let changes = grants::changes(&loaded.config, feature, &before);
-                if !changes.is_empty() {
-                    config_file::write(&loaded, &changes)?;
-                    client.reload()?;
-                }
-            }
-            Self::Installed(capabilities) if capabilities.is_empty() => {}
-            Self::Installed(capabilities) => {
-                client.revoke(feature, &GrantRequest { capabilities })?;
-            }
-        }
-        Ok(())
+/// What the host said no to is what the command line said.
+pub(super) fn unfit(error: AskError) -> Failure {
+    match error {
+        AskError::ApiError(why) => Failure::Wrong(format!("conductor: {why}")),
+        other => other.into(),
     }
-}
-
-/// Lets the provider's feature send requests to the API, with the key, after a person agreed. `None` if the person did not
-/// agree.
-fn allow(
-    places: &Paths,
-    client: &Client,
-    provider: &ProviderView,
-    site: &HostPattern,
-    secret: Option<&str>,
-    agreed: &Agreed,
-) -> Result<Option<Undo>, Failure> {
-    let feature = feature_of(provider);
-    let with = secret.map(|id| format!(", with the key {id}")).unwrap_or_default();
-    let question = format!("Let {} send requests to {site}{with}?", provider.feature);
-    if let Some(installed) = PackageStore::at(&places.home).installed()?.features.get(feature) {
-        let capabilities = lacking(&installed.current.grants, &provider.network, site, secret);
-        if !capabilities.is_empty() {
-            if !plan::agrees(&question, agreed)? {
-                return Ok(None);
-            }
-            client.grant(feature, &GrantRequest { capabilities: capabilities.clone() })?;
-        }
-        return Ok(Some(Undo::Installed(capabilities)));
-    }
-    let loaded = load(&places.config)?;
-    let before = loaded.config.features.get(feature).map(|feature| feature.grants.clone()).unwrap_or_default();
-    let mut wanted = before.clone();
-    if !wanted.http.contains(site) {
-        wanted.http.push(site.clone());
-    }
-    if let Some(id) = secret {
-        match wanted.secrets.iter_mut().find(|grant| grant.id == id) {
-            Some(grant) if grant.hosts.contains(site) => {}
-            Some(grant) => grant.hosts.push(site.clone()),
-            None => wanted.secrets.push(SecretGrant { id: id.to_owned(), hosts: vec![site.clone()] }),
-        }
-    }
-    let changes = grants::changes(&loaded.config, feature, &wanted);
-    if !changes.is_empty() {
-        if !plan::agrees(&question, agreed)? {
-            return Ok(None);
-        }
-        config_file::write(&loaded, &changes)?;
-        client.reload()?;
-    }
-    Ok(Some(Undo::Configuration(Box::new(before))))
-}
-
-/// What an installed feature has to be granted still, as words of `feature grant`: requests to the API, and the key in them.
-fn lacking(granted: &[CapabilityRequest], purpose: &str, site: &HostPattern, secret: Option<&str>) -> Vec<String> {
-    let mut words = Vec::new();
-    let sends = |capability: &Capability| matches!(capability, Capability::Network { purpose: known, http, .. } if known == purpose && http.contains(site));
-    if !granted.iter().any(|request| sends(&request.capability)) {
-        words.push(format!("network:{purpose}=http:{site}"));
-    }
-    if let Some(id) = secret {
-        let has = |capability: &Capability| matches!(capability, Capability::Secret { id: known, hosts } if known == id && hosts.contains(site));
-        if !granted.iter().any(|request| has(&request.capability)) {
-            words.push(format!("secret:{id}={site}"));
-        }
-    }
-    words
-}
-
-/// The name of a provider's feature, as the configuration has it.
-pub(super) fn feature_of(provider: &ProviderView) -> &str {
-    provider.feature.rsplit(':').next().unwrap_or(&provider.feature)
 }
 
 /// The model: what was named, or what a person chooses of what the API has.
-fn model(
-    client: &Client,
-    provider: &ProviderView,
-    at: &Endpoint,
-    arguments: &AddArguments,
-) -> Result<AvailableModel, Failure> {
-    let listed = client.available_models(&provider.name, at);
+fn model(client: &Client, provider: &str, at: &Endpoint, arguments: &AddArguments) -> Result<AvailableModel, Failure> {
+    let listed = client.available_models(provider, at);
     let all = match (listed, &arguments.model) {
         (Ok(all), _) => all,
         (Err(error), Some(name)) => {
@@ -360,66 +226,5 @@ fn choose(all: &[AvailableModel]) -> Result<AvailableModel, Failure> {
             found if found.is_empty() => errln!("no model has {answer:?} in its name"),
             found => shown = found,
         }
-    }
-}
-
-/// A name under `[models]` that is not taken: the provider's, else the model's.
-fn free_name(provider: &str, model: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
-    let short: String = model.rsplit('/').next().unwrap_or(model).chars().map(plain).take(MAX_NAME - 4).collect();
-    let numbered = (2..).map(|number| format!("{short}-{number}"));
-    let mut names = [provider.to_owned(), short.clone()].into_iter().chain(numbered);
-    names.find(|name| !is_taken(name)).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn view() -> ProviderView {
-        ProviderView {
-            name: "anthropic".into(),
-            summary: String::new(),
-            feature: "builtin:anthropic".into(),
-            network: "chat".into(),
-            url: Some("https://api.anthropic.com".into()),
-            secret: Some("anthropic-key".into()),
-            secrets: vec!["anthropic-key".into(), ANY_SERVER.into()],
-        }
-    }
-
-    fn arguments(line: &[&str]) -> AddArguments {
-        #[derive(Debug, clap::Parser)]
-        struct Line {
-            #[command(flatten)]
-            arguments: AddArguments,
-        }
-        <Line as clap::Parser>::parse_from([&["add"], line].concat()).arguments
-    }
-
-    #[test]
-    fn the_apis_own_key_goes_to_its_own_address_and_none_to_this_computer_unless_it_is_named() {
-        let of = |line: &[&str]| {
-            let arguments = arguments(line);
-            let site = site(&view(), arguments.url.as_deref()).map_err(|_| "no address").unwrap();
-            (site.to_string(), secret_of(&view(), &arguments, &site))
-        };
-        let is = |site: &str, secret: Option<&str>| (site.to_owned(), secret.map(str::to_owned));
-        assert_eq!(of(&["anthropic"]), is("api.anthropic.com", Some("anthropic-key")));
-        assert_eq!(of(&["anthropic", "--url", "http://localhost:1234/v1"]), is("localhost:1234", None));
-        let named = ["anthropic", "--url", "http://localhost:1234", "--secret", "model-key"];
-        assert_eq!(of(&named), is("localhost:1234", Some("model-key")));
-        assert_eq!(of(&["anthropic", "--url", "https://llm.example.com"]), is("llm.example.com", Some("model-key")));
-        for wrong in ["localhost", "ftp://x", "https://", "https://a b"] {
-            assert!(site(&view(), Some(wrong)).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_name_is_the_providers_then_the_models_then_a_number() {
-        let free = |taken: &[&str]| free_name("openrouter", "vendor/model.1:free", |name| taken.contains(&name));
-        assert_eq!(free(&[]), "openrouter");
-        assert_eq!(free(&["openrouter"]), "model-1-free");
-        assert_eq!(free(&["openrouter", "model-1-free"]), "model-1-free-2");
     }
 }

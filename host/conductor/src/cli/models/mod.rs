@@ -12,7 +12,6 @@ use conductor_chat::store::usage::{UsageBy, UsageRow};
 use conductor_terminal::{self as terminal, Table, outln};
 
 mod add;
-mod grants;
 mod remove;
 
 #[derive(Debug, Subcommand)]
