@@ -12,6 +12,7 @@ mod documented;
 #[cfg(test)]
 mod one_build;
 mod programs;
+mod without_features;
 
 use std::{
     collections::BTreeSet,
@@ -75,6 +76,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
                 run.documentation();
                 run.dependencies();
                 run.engine_is_pure();
+                run.without_features();
                 run.fuzz_targets();
             }
             run.other_tests_of_cargo();
@@ -282,6 +284,15 @@ impl Run<'_> {
                 self.board.step(NAME, in_background(with(build, ["--package", "conductor-engine"])));
             }
             Err(error) => self.board.blocked(NAME, &error.to_string()),
+        }
+    }
+
+    /// The program can be built without what hangs on a desktop, on gamepads and on keychains.
+    fn without_features(&self) {
+        const NAME: &str = "clippy without features";
+        if self.board.reached(NAME, self.reach.has("conductor")) {
+            self.board.step(NAME, in_background(without_features::clippy(self.repo)));
+            self.board.here("libraries without features", || without_features::check_libraries(self.repo));
         }
     }
 

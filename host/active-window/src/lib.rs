@@ -3,23 +3,24 @@
 //! An [`ActiveWindowWatch`] gets it from the desktop, by notifications if the system has them and by polling if not.
 //! It becomes part of the environment that conditions read, and decides which profile applies. If the desktop does
 //! not report it, the reason is reported instead.
+//!
+//! `systems` asks the desktop. `absent` takes its place in a build without the feature `active-window`.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
-#[cfg(all(unix, not(target_os = "macos")))]
-mod desktop;
-#[cfg(all(unix, not(target_os = "macos")))]
-mod kwin;
+#[cfg(any(test, not(feature = "active-window")))]
+mod absent;
 #[cfg(all(unix, not(target_os = "macos")))]
 pub mod names;
-#[cfg(any(target_os = "macos", windows))]
-mod polling;
 pub mod simulated;
-#[cfg(all(unix, not(target_os = "macos")))]
-mod wayland;
-#[cfg(all(unix, not(target_os = "macos")))]
-mod x11;
+#[cfg(feature = "active-window")]
+mod systems;
+
+#[cfg(not(feature = "active-window"))]
+pub use self::absent::system;
+#[cfg(feature = "active-window")]
+pub use self::systems::system;
 
 /// An application, by its front window and its program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -78,26 +79,6 @@ pub trait ActiveWindowWatch: Send {
     /// # Errors
     /// If the system has no thread left. A desktop that does not report it is no error: [`ActiveWindow::Unknown`].
     fn start(self: Box<Self>, notify: Callback) -> std::io::Result<Box<dyn Send>>;
-}
-
-/// The source for this system.
-pub fn system() -> Box<dyn ActiveWindowWatch> {
-    #[cfg(all(unix, not(target_os = "macos")))]
-    let watch = desktop::DesktopWatch;
-    #[cfg(any(target_os = "macos", windows))]
-    let watch = polling::PollingWatch;
-    Box::new(watch)
-}
-
-/// Leaves out repetitions.
-fn changes(notify: Callback) -> impl FnMut(ActiveWindow) {
-    let mut last = None;
-    move |front| {
-        if last.as_ref() != Some(&front) {
-            last = Some(front.clone());
-            notify(front);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 //! A program that wants all that `conductor run` is begins with [`Conductor::builder`]. The command is this library too:
 //! its `main` calls [`cli::main`].
 //!
+//! The features `active-window`, `desktop`, `gamepad` and `keychain` bring what hangs on a library of the system's desktop. All
+//! are on by default; without one, what needs it is refused with its name, or reported as unknown.
+//!
 //! The crates below are here by their short names, for programs that name this one alone:
 //!
 //! | to add | go to |

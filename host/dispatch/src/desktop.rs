@@ -3,8 +3,13 @@
 //! One thread owns the connection, which is made when it is first needed. Without a display the action
 //! fails and says so; the next one tries again, so that a host that was started before the desktop, or
 //! outlives it, works as soon as there is one.
+//!
+//! `system` is the desktop of this machine. `absent` takes its place in a build without the feature `desktop`.
 
+#[cfg(any(test, not(feature = "desktop")))]
+mod absent;
 pub mod recorded;
+#[cfg(feature = "desktop")]
 mod system;
 
 use std::sync::Arc;
@@ -20,7 +25,10 @@ use conductor_observer::{Observation, Observer};
 use conductor_stdx::plural::plural;
 use conductor_stdx::time_slice;
 
-pub use system::connect;
+#[cfg(not(feature = "desktop"))]
+pub use self::absent::{UNAVAILABLE, connect};
+#[cfg(feature = "desktop")]
+pub use self::system::{UNAVAILABLE, connect};
 
 /// A virtual keyboard and mouse. Dropping it releases keys and buttons that are down.
 pub trait Desktop: Send {

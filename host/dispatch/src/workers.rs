@@ -29,6 +29,8 @@ pub struct Workers {
     /// Those of them that hold things for scripts.
     holders: Releases,
     started: Arc<Mutex<Started>>,
+    /// Why no rule can act on the desktop; `None` if rules can.
+    desktop_unavailable: Option<&'static str>,
     /// As they were declared last, and where they are kept.
     variables: Arc<Mutex<(Arc<Variables>, Option<KeptVariables>)>>,
 }
@@ -52,8 +54,10 @@ impl std::fmt::Debug for Started {
 }
 
 impl Workers {
-    /// No worker yet. Keys go to what `connect` finds, and scripts change modes by `change_mode`.
-    pub fn new(observer: Observer, connect: Connect, change_mode: ChangeMode) -> Self {
+    /// No worker yet. Keys go to what `connect` finds, or to the system's desktop if it is `None`, and scripts change
+    /// modes by `change_mode`.
+    pub fn new(observer: Observer, connect: Option<Connect>, change_mode: ChangeMode) -> Self {
+        let desktop_unavailable = desktop::UNAVAILABLE.filter(|_| connect.is_none());
         let holders = Releases::default();
         let releases = Releases::default();
         // What holds things is notified directly, and again when a script is cancelled.
@@ -62,27 +66,33 @@ impl Workers {
         let started = Started {
             unattended: false,
             without_scripts: false,
-            connect: Some(connect),
+            connect,
             change_mode: Some(change_mode),
             desktop: None,
             processes: None,
             scripts: None,
         };
-        Self { outputs, observer, releases, holders, started: Arc::new(Mutex::new(started)), variables: Arc::default() }
+        let started = Arc::new(Mutex::new(started));
+        Self { outputs, observer, releases, holders, started, desktop_unavailable, variables: Arc::default() }
     }
 
-    /// Workers for looking at a configuration: no thread is started, and nothing will ever be done.
+    /// Workers for looking at a configuration for the system's desktop: no thread is started, and nothing will ever be
+    /// done.
     pub fn idle(observer: Observer) -> Self {
-        let connect = Box::new(|| Err("nothing is done here".into()));
-        let workers = Self::new(observer, connect, Box::new(|_| Err(Reason::Gone)));
+        let workers = Self::new(observer, None, Box::new(|_| Err(Reason::Gone)));
         workers.started().unattended = true;
         Self { outputs: workers.outputs.clone().unattended(), ..workers }
+    }
+
+    /// [Idle](Self::idle) workers for looking at a configuration that these would work for.
+    pub fn idle_beside(&self) -> Self {
+        Self { desktop_unavailable: self.desktop_unavailable, ..Self::idle(self.observer.clone()) }
     }
 
     /// Workers for a rehearsal: outputs and features have theirs, and keys go to what `connect` finds. No program is
     /// started and no script runs by itself; what rules hand over of these is nobody's.
     pub fn rehearsing(observer: Observer, connect: Connect) -> Self {
-        let workers = Self::new(observer, connect, Box::new(|_| Err(Reason::Gone)));
+        let workers = Self::new(observer, Some(connect), Box::new(|_| Err(Reason::Gone)));
         workers.started().without_scripts = true;
         Self { outputs: workers.outputs.clone().rehearsing(), ..workers }
     }
@@ -124,6 +134,11 @@ impl Workers {
         if let Some(releases) = feature.begins_to_hold() {
             self.holders.add(Arc::new(releases));
         }
+    }
+
+    /// Why no rule can act on the desktop, since this build has no way to it; `None` if rules can.
+    pub fn desktop_unavailable(&self) -> Option<&'static str> {
+        self.desktop_unavailable
     }
 
     /// The way to the desktop.

@@ -11,6 +11,7 @@ use conductor_config::{
 };
 use conductor_dispatch::paced_port::Pace;
 use conductor_ports::binding::{Channels, Listen, OwnPorts, Place, Transport};
+use conductor_ports::gamepad;
 use conductor_ports::midi::virtual_key;
 use conductor_ports::supervisor::PortPlan;
 use conductor_ports::{BindingSpec, Direction, Matcher, Protocol, SysExIdentity};
@@ -62,7 +63,8 @@ pub fn paces(config: &Config) -> BTreeMap<String, Pace> {
     paces.filter(|(_, pace)| *pace != Pace::default()).collect()
 }
 
-/// Finds what the schema can't say: regular expressions that are none, and endpoints without an end.
+/// Finds what the schema can't say: regular expressions that are none, endpoints without an end, and gamepads in a build
+/// that has none.
 ///
 /// # Errors
 /// Every mistake, with its place.
@@ -78,7 +80,8 @@ pub fn check(loaded: &Loaded) -> Result<(), Diagnostics> {
             diagnostics.push(Diagnostic::error(place, message).with_help(help));
             break;
         }
-        if let Err(Mistake { path, message }) = spec(binding) {
+        let mistakes = unavailable(binding, gamepad::UNAVAILABLE).into_iter().chain(spec(binding).err());
+        for Mistake { path, message } in mistakes {
             let path = [&["bindings".into(), index.into()], path.as_slice()].concat();
             diagnostics.push(Diagnostic::error(loaded.source.place(&path), message));
         }
@@ -98,6 +101,13 @@ fn ignored(glob: &str) -> Option<Regex> {
 pub struct Mistake {
     path: Vec<PathStep<'static>>,
     message: String,
+}
+
+/// The mistake of a binding that asks for a gamepad, if there are none for the reason `no_pads`.
+fn unavailable(binding: &config::Binding, no_pads: Option<&str>) -> Option<Mistake> {
+    let why = no_pads.filter(|_| binding.enabled && matches!(binding.connection, Connection::Hid { .. }))?;
+    let message = format!("no gamepad can be bound: {why}; or leave the binding out by `enabled = false`");
+    Some(Mistake { path: vec!["protocol".into()], message })
 }
 
 fn protocol(connection: &Connection) -> Protocol {
@@ -278,6 +288,19 @@ mod tests {
         let said = mistakes(text);
         assert!(said.contains("c.toml:3:54: the pattern is no regular expression: unclosed group"), "{said}");
         assert!(said.contains("the osc binding \"b\" has neither `input` nor `output`"), "{said}");
+    }
+
+    #[test]
+    fn a_gamepad_is_refused_where_there_can_be_none() {
+        let text = "[[bindings]]\nalias = 'pad'\nprotocol = 'hid'\n[[bindings]]\nalias = 'keys'\n\
+                    [[bindings]]\nalias = 'off'\nprotocol = 'hid'\nenabled = false\n";
+        let bindings = config::parse(text, "c.toml").map_err(|wrong| wrong.to_string()).unwrap().config.bindings;
+        let said = |no_pads| -> Vec<String> {
+            bindings.iter().filter_map(|binding| Some(unavailable(binding, no_pads)?.message)).collect()
+        };
+        let refused = said(Some("they are away"));
+        assert!(refused.len() == 1 && refused[0].contains("they are away"), "{refused:?}");
+        assert!(said(None).is_empty());
     }
 
     #[test]

@@ -1,17 +1,23 @@
 //! The system's keychains: macOS Keychain, Windows Credential Manager, Secret Service, the kernel's keyring.
+//!
+//! `system` asks them. `absent` takes its place in a build without the feature `keychain`, in which none can be used.
+
+#[cfg(any(test, not(feature = "keychain")))]
+mod absent;
+#[cfg(all(feature = "keychain", unix, not(target_os = "macos")))]
+mod secret_service;
+#[cfg(feature = "keychain")]
+mod system;
 
 use std::fmt;
-use std::sync::Arc;
 
-use keyring_core::{CredentialStore, Entry, Error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[cfg(all(unix, not(target_os = "macos")))]
-use crate::secret_service;
-
-/// What all our entries are filed under.
-const SERVICE: &str = "conductor";
+#[cfg(not(feature = "keychain"))]
+use self::absent as entries;
+#[cfg(feature = "keychain")]
+use self::system as entries;
 
 /// The id of no secret: a lookup of it shows whether a keychain answers.
 const PROBE_ID: &str = "conductor-doctor";
@@ -40,7 +46,7 @@ pub enum KeychainError {
     /// Nothing is kept there under this id.
     #[error("the {0} has no such secret")]
     Missing(Keychain),
-    /// It is locked, not running, or failed.
+    /// It is locked, not running, not in this build, or failed.
     #[error("the {keychain} can't be used: {why}; {}", keychain.instead())]
     Unusable {
         /// Which.
@@ -80,8 +86,7 @@ impl Keychain {
     /// # Errors
     /// See [`KeychainError`].
     pub fn set(self, id: &str, value: &str) -> Result<(), KeychainError> {
-        let value = value.to_owned();
-        self.with(id, move |entry| entry.set_password(&value)).map_err(|error| self.explained(&error))
+        entries::set(self, id, value)
     }
 
     /// The value.
@@ -89,7 +94,7 @@ impl Keychain {
     /// # Errors
     /// See [`KeychainError`].
     pub fn get(self, id: &str) -> Result<String, KeychainError> {
-        self.with(id, |entry| entry.get_password()).map_err(|error| self.explained(&error))
+        entries::get(self, id)
     }
 
     /// Forgets a value. That there is none is fine.
@@ -97,57 +102,12 @@ impl Keychain {
     /// # Errors
     /// See [`KeychainError`].
     pub fn remove(self, id: &str) -> Result<(), KeychainError> {
-        match self.with(id, |entry| entry.delete_credential()) {
-            Ok(()) | Err(Error::NoEntry) => Ok(()),
-            Err(error) => Err(self.explained(&error)),
-        }
-    }
-
-    /// Does something with the entry.
-    fn with<T: Send + 'static>(
-        self,
-        id: &str,
-        work: impl FnOnce(&Entry) -> keyring_core::Result<T> + Send + 'static,
-    ) -> keyring_core::Result<T> {
-        #[cfg(all(unix, not(target_os = "macos")))]
-        if self == Self::SecretService {
-            let id = id.to_owned();
-            return secret_service::in_turn(move || work(&self.entry(&id)?));
-        }
-        work(&self.entry(id)?)
-    }
-
-    fn entry(self, id: &str) -> keyring_core::Result<Entry> {
-        let store: Arc<CredentialStore> = match self {
-            // A connection for each time: a keyring that was started anew since the last one is found.
-            #[cfg(all(unix, not(target_os = "macos")))]
-            Self::SecretService => zbus_secret_service_keyring_store::Store::new()?,
-            #[cfg(target_os = "linux")]
-            Self::Kernel => linux_keyutils_keyring_store::Store::new()?,
-            #[cfg(target_os = "macos")]
-            Self::Keychain => apple_native_keyring_store::keychain::Store::new()?,
-            #[cfg(windows)]
-            Self::CredentialManager => windows_native_keyring_store::Store::new()?,
-        };
-        store.build(SERVICE, id, None)
-    }
-
-    /// The error as text. Those that carry bytes of the entry are not shown.
-    fn explained(self, error: &Error) -> KeychainError {
-        let why = match error {
-            Error::NoEntry => return KeychainError::Missing(self),
-            Error::PlatformFailure(why) | Error::NoStorageAccess(why) => why.to_string(),
-            Error::BadEncoding(_) | Error::BadDataFormat(..) => "what is kept there is no text".into(),
-            Error::TooLong(what, most) => format!("{what} may have {most} characters"),
-            Error::Ambiguous(_) => "several entries have this name".into(),
-            _ => "it gave no reason".into(),
-        };
-        KeychainError::Unusable { keychain: self, why }
+        entries::remove(self, id)
     }
 
     /// What does without it.
     fn instead(self) -> &'static str {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(feature = "keychain", target_os = "linux"))]
         if self == Self::SecretService {
             return "unlock it, or do without: `--in kernel`, `--env VARIABLE`";
         }

@@ -11,8 +11,6 @@ pub mod git;
 pub mod http;
 pub mod keychain;
 pub mod programs;
-#[cfg(all(unix, not(target_os = "macos")))]
-mod secret_service;
 pub mod secret_store;
 pub mod signing;
 pub mod store;

@@ -5,6 +5,9 @@ use enigo::{Coordinate, Direction, Enigo, Keyboard as _, Mouse as _, Settings};
 use super::Desktop;
 use conductor_config::{Axis, Key, MouseButton, NamedKey};
 
+/// Why this build can't act on the system's desktop; `None`, since it can.
+pub const UNAVAILABLE: Option<&str> = None;
+
 /// Connects to it.
 ///
 /// # Errors

@@ -198,7 +198,7 @@ impl Host {
         };
         let _turn = self.view.turns.wait(CallerClass::caller(caller)).ok_or(ReloadError::Busy)?;
         let seen = Candidate::read(&self.in_force.load(), &text);
-        Ok(seen.map_or_else(|wrong| wrong, |candidate| candidate.check(&self.observer)))
+        Ok(seen.map_or_else(|wrong| wrong, |candidate| candidate.check(&self.workers)))
     }
 
     /// Puts what is installed now, and what the file says now, in force for `caller`.

@@ -10,7 +10,7 @@ use conductor_audit::{Audit, Entry, Kind};
 use conductor_chat::Models;
 use conductor_config::{Diagnostics, Loaded};
 use conductor_dispatch::Reason;
-use conductor_dispatch::desktop::{self, Connect};
+use conductor_dispatch::desktop::Connect;
 use conductor_dispatch::outputs::Outputs;
 use conductor_dispatch::script::{ChangeMode, ToEngine};
 use conductor_dispatch::workers::Workers;
@@ -238,11 +238,7 @@ impl HostBuilder {
         let sandbox =
             Sandbox::new(self.home.as_deref(), Arc::clone(&services), compiler.clone()).map_err(StartError::Sandbox)?;
         let (queue, inputs) = engine_input::queue();
-        let workers = Workers::new(
-            observer.clone(),
-            self.desktop.unwrap_or_else(|| Box::new(desktop::connect)),
-            change_mode_by(queue.clone()),
-        );
+        let workers = Workers::new(observer.clone(), self.desktop, change_mode_by(queue.clone()));
         if let Some(home) = &self.home {
             workers.keep_variables(home);
         }

@@ -16,7 +16,6 @@ use super::grant_warnings;
 use conductor_audit::caller::{Caller, Scope};
 use conductor_config::{Config, Diagnostic, Diagnostics, Feature, Loaded};
 use conductor_dispatch::workers::Workers;
-use conductor_observer::Observer;
 use conductor_registry::Registry;
 use conductor_rules::{self as rules, Compiled};
 use conductor_rules::{bindings, ineffective};
@@ -113,12 +112,12 @@ impl Candidate {
         Ok(Self { loaded, absent, registry })
     }
 
-    /// Its rules, which are for comparing only.
+    /// Its rules, which are for comparing only, as these workers would do what they say.
     ///
     /// # Errors
     /// Everything that is wrong with its mappings, also by what features in force say.
-    pub fn compile(&self, observer: &Observer) -> Result<Compiled, Diagnostics> {
-        let mut compiled = rules::compile(&self.loaded, &self.registry, &Workers::idle(observer.clone()))?;
+    pub fn compile(&self, workers: &Workers) -> Result<Compiled, Diagnostics> {
+        let mut compiled = rules::compile(&self.loaded, &self.registry, &workers.idle_beside())?;
         compiled.warnings.extend(ineffective::warnings(&self.loaded, None));
         if self.absent.is_empty() {
             compiled.warnings.extend(ineffective::models(&self.loaded, &self.registry));
@@ -129,8 +128,8 @@ impl Candidate {
     }
 
     /// Everything there is to say about it: mistakes, or what is doubtful.
-    pub fn check(&self, observer: &Observer) -> Diagnostics {
-        let mut found = self.compile(observer).map_or_else(|wrong| wrong, |compiled| compiled.warnings);
+    pub fn check(&self, workers: &Workers) -> Diagnostics {
+        let mut found = self.compile(workers).map_or_else(|wrong| wrong, |compiled| compiled.warnings);
         for name in &self.absent {
             let place = self.loaded.source.place(&["features".into(), name.as_str().into()]);
             let warning = Diagnostic::warning(place, format!("the package of the feature {name} is not in force"));

@@ -131,7 +131,7 @@ impl View {
         let candidate = Candidate::read(&current, after).map_err(invalid)?;
         let (before, after) = (&current.config, &candidate.loaded.config);
         let mut risk = risk::assess(before, after)?;
-        let compiled = candidate.compile(&self.observer).map_err(invalid)?;
+        let compiled = candidate.compile(&self.workers).map_err(invalid)?;
         candidate.unknown().into_iter().for_each(|note| risk.remark(note));
         rules::overlaps(before, after).into_iter().for_each(|note| risk.remark(note));
         let doubts = Candidate::new_doubts(&current.warnings, &compiled.warnings);
@@ -156,7 +156,7 @@ impl View {
         let text = edit::edited(current.source.text(), &plan.changes)?;
         let _turn = self.turns.wait(whose).ok_or(PlanError::Busy)?;
         let candidate = Candidate::read(current, &text).map_err(invalid)?;
-        let compiled = candidate.compile(&self.observer).map_err(invalid)?;
+        let compiled = candidate.compile(&self.workers).map_err(invalid)?;
         let planned = Arc::new(Planned::new(candidate, compiled.rules));
         self.planned.put(&plan.id, generation, &planned);
         Ok(planned)

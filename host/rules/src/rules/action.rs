@@ -131,6 +131,10 @@ impl Compiler<'_> {
     }
 
     fn desktop(&mut self, action: DesktopAction, path: &[PathStep<'_>]) -> Option<Action> {
+        if let Some(why) = self.workers.desktop_unavailable() {
+            self.error(path, why);
+            return None;
+        }
         let queue = self.workers.desktop();
         let queue = self.started(queue, path)?;
         Some(Action::Desktop { queue, action: Arc::new(action) })

@@ -59,6 +59,8 @@ pub(super) struct DeviceCheck {
     wants: (bool, bool),
     /// ALSA's sequencer.
     sequencer: Option<Node>,
+    /// Why this build has no gamepads; `None` if it has.
+    pads_unavailable: Option<&'static str>,
     /// Gamepads that the kernel knows, by the name that they have.
     pads: Vec<(String, Node)>,
     /// Device files that this host does not need, and others that extend it may.
@@ -88,6 +90,7 @@ impl DeviceCheck {
             sequencer: (midi == "alsa").then(|| linux::node("/dev/snd/seq".into())),
             #[cfg(not(target_os = "linux"))]
             sequencer: None,
+            pads_unavailable: conductor_ports::gamepad::UNAVAILABLE,
             #[cfg(target_os = "linux")]
             pads: linux::pads(),
             #[cfg(not(target_os = "linux"))]
@@ -141,6 +144,10 @@ impl DeviceCheck {
 
     fn pads(&self) -> Vec<Finding> {
         const ABOUT: &str = "gamepads";
+        if let Some(why) = self.pads_unavailable {
+            let mend = "a release has every feature, and so has what `cargo xtask host --release` builds";
+            return vec![Finding::missed(self.wants.1, ABOUT, why, mend)];
+        }
         let mut findings = Vec::new();
         let mut open = 0;
         for (name, node) in &self.pads {
@@ -198,6 +205,7 @@ mod tests {
             midi_ports: 2,
             wants: (true, true),
             sequencer: None,
+            pads_unavailable: None,
             pads: Vec::new(),
             raw: Vec::new(),
             realtime: None,
@@ -239,6 +247,14 @@ mod tests {
         let found = DeviceCheck { pads, ..facts() }.judge();
         assert_eq!((found[1].level, found[2].level), (Level::Trouble, Level::Ok));
         assert!(found[1].mend.as_ref().unwrap().contains(PAD_RULE));
+    }
+
+    #[test]
+    fn a_build_without_gamepads_says_so() {
+        let without = DeviceCheck { pads_unavailable: Some("built without"), ..facts() };
+        let found = without.judge().remove(1);
+        assert_eq!((found.level, found.what.as_str()), (Level::Trouble, "built without"));
+        assert_eq!(DeviceCheck { wants: (true, false), ..without }.judge()[1].level, Level::Warning);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Gamepads, through gilrs: evdev and udev on Linux, IOKit, Windows' own.
+//! The system's gamepads, through gilrs: evdev and udev on Linux, IOKit, Windows' own.
 //!
 //! gilrs belongs to one thread, which waits for events and hands them to the pads' sinks.
 
@@ -14,11 +14,14 @@ use gilrs::ev::filter::{Filter as _, axis_dpad_to_button};
 use gilrs::{Axis, Button, Event, EventType, Gilrs, GilrsBuilder};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{
+use super::{BACKEND, unreachable};
+use crate::{
     Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, PortMetadata, Protocol, UsbDevice,
 };
 
-const BACKEND: &str = "gamepad";
+/// Why this build has no gamepads; `None`, since it has.
+pub const UNAVAILABLE: Option<&str> = None;
+
 /// How long the thread may take to notice that a pad is to be opened or closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long it waits for more while values wait for their turn.
@@ -53,10 +56,6 @@ enum Job {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
-}
-
-fn unreachable(why: impl std::fmt::Display) -> PortError {
-    PortError(format!("gamepads can't be reached: {why}"))
 }
 
 impl Pads {

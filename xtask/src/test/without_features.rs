@@ -1,0 +1,55 @@
+//! The program without its features: it is built without a warning, and without the libraries that they bring.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::{process, repo::Repo};
+
+/// The program, and the crates that its features are of.
+const CRATES: [&str; 5] =
+    ["conductor", "conductor-active-window", "conductor-dispatch", "conductor-ports", "conductor-services"];
+
+/// The libraries on Linux that the features bring: of the desktop, of gamepads and of keychains.
+const LIBRARIES: [&str; 6] = ["enigo", "gilrs", "keyring-core", "wayland-client", "x11rb", "zbus"];
+
+const NO_FEATURES: &str = "--no-default-features";
+
+/// Builds these crates without features. A warning is an error.
+pub fn clippy(repo: &Repo) -> Command {
+    let mut clippy = repo.cargo("clippy");
+    clippy.args(CRATES.map(|name| format!("--package={name}"))).args([NO_FEATURES, "--", "-Dwarnings"]);
+    clippy
+}
+
+/// Checks that the program without features depends on none of their libraries.
+///
+/// # Errors
+/// Those that it depends on.
+pub fn check_libraries(repo: &Repo) -> Result<()> {
+    let found = libraries(repo, Some(NO_FEATURES))?;
+    ensure!(found.is_empty(), "without features the program still depends on {}", found.join(", "));
+    Ok(())
+}
+
+/// The libraries that the program depends on if it is built with this argument.
+fn libraries(repo: &Repo, argument: Option<&str>) -> Result<Vec<&'static str>> {
+    let mut tree = repo.cargo("tree");
+    tree.args(["--package=conductor", "--edges=normal", "--prefix=none"]).args(argument);
+    let tree = process::read(&mut tree)?;
+    let has = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
+    Ok(LIBRARIES.into_iter().filter(|name| has(name)).collect())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_libraries_come_with_the_features() {
+        let repo = Repo::open(true).unwrap();
+        assert_eq!(libraries(&repo, None).unwrap(), LIBRARIES);
+        assert!(check_libraries(&repo).is_ok());
+    }
+}
