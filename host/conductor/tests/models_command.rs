@@ -95,7 +95,7 @@ fn what_a_bundled_feature_may_use_is_changed_over_the_api_on_record_and_undone()
         let refused = grant(feature, word);
         assert!(matches!(refused, Err(AskError::ApiError(_))), "{feature} {word}: {refused:?}");
     }
-    let rows = stage.client.audit(&AuditQuery { limit: Some(100), ..AuditQuery::default() }).unwrap();
+    let rows = stage.client.audit(AuditQuery { after: None, limit: Some(100) }).unwrap();
     let is_on_record = |row: &AuditRow| row.what == "apply" && row.subject == "features/openai-compatible";
     assert!(rows.iter().any(is_on_record), "{rows:#?}");
 
