@@ -1,11 +1,13 @@
 //! `conductor devices suggest`: a first setup for a device whose profile is known, as a plan that a person decides about.
 
 use conductor_device_profile::{self as device_profile, Library, PortFit, Profile, SetupPort, Suggested, UsbId};
+use conductor_learn_mapping::ConfigText;
 use conductor_ports::Direction;
 use conductor_ports::status::{DiscoveredPort, PortsStatus};
 use conductor_terminal::{self as terminal, outln};
 use serde_json::{Value, json};
 
+use super::learn::read;
 use super::tool::{asked, proposed};
 use super::{CommandResult, Failure, Paths, plan, ports};
 
@@ -20,8 +22,8 @@ pub(super) fn run(places: &Paths, library: &Library, name: &str, json: bool) -> 
             port.port.name
         )));
     };
-    let written = asked(places, "conductor_get_config", &json!({}))?.result;
-    let written: toml::Table = toml::from_str(written["text"].as_str().unwrap_or_default())?;
+    let (ConfigText { text }, _) = read(places, "conductor_get_config", &json!({}))?;
+    let written: toml::Table = toml::from_str(&text)?;
     let parts = parts(&status, port, profile, fit, &written);
     if parts.is_empty() {
         return Err(Failure::Failed(anyhow::anyhow!(
