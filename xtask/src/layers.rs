@@ -4,7 +4,11 @@
 //! A crate is a folder of `host/`. Some have rooms: a room is a folder or a file right in the crate's `src`, and is called
 //! `crate::room`; the crate's own name then stands for its `lib.rs`. The table lists crates and rooms from the lowest to
 //! the highest, each with what it may import. The check fails on an import that is not allowed, on an allowed one that
-//! is unused, and on an allowed one that leads upward; imports that all lead downward have no cycle.
+//! is unused, and on an allowed one that leads upward. Crates whose rooms are in no table have rooms, too: what these import
+//! of each other must have no circle. What a room takes through a name that its `lib.rs` re-exports is not seen there.
+//!
+//! Crates have a size: so many code lines for the engine, the sandbox and the host together, and for any other but the
+//! program's.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,8 +27,22 @@ const PAGE: &str = "docs/architecture.md";
 const HEADING: &str = "## Layers";
 /// The folder whose folders are crates.
 const CRATES: &str = "host";
-/// The crates whose folders and files are rooms.
+/// The crates whose rooms are in the table.
 const WITH_ROOMS: [&str; 3] = ["rules", "host", "conductor"];
+/// The crates whose rooms may have circles.
+///
+/// What a room is in `config` and `engine` is one part of a data model each (trigger, condition, action; rule, mode,
+/// gesture), and these hold each other. In `sandbox`, the state of an instance holds what every host function needs, and
+/// host functions are defined on that state.
+const EXEMPT: [&str; 3] = ["config", "engine", "sandbox"];
+/// The crates that have one limit together.
+const CORE: [&str; 3] = ["engine", "sandbox", "host"];
+/// Code lines of [`CORE`] together, at most.
+const MAX_CORE_LINES: usize = 17_500;
+/// Code lines of any other crate but the program's, at most.
+const MAX_CRATE_LINES: usize = 5_000;
+/// The program's crate.
+const PROGRAM: &str = "conductor";
 /// How the crates of the workspace are called in sources; the program's is called `conductor` alone.
 const PREFIX: &str = "conductor_";
 
@@ -45,25 +63,43 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
 /// Every import that is not allowed, and everything else that does not agree.
 pub fn check(root: &Path) -> Result<String> {
     let page = fs::read_to_string(root.join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
-    let table = table(&page)?;
-    let parts = parts(root)?;
-    let wrong = disagreements(&table, &parts);
+    report(&table(&page)?, &found(root)?)
+}
+
+/// Compares a table with what was found.
+fn report(table: &[Row], Found { parts, rooms }: &Found) -> Result<String> {
+    let in_table = circles(parts.iter().map(|(name, part)| (name, &part.imports)));
+    let (exempt, beside): (Vec<_>, Vec<_>) = circles(rooms).into_iter().partition(|circle| is_in(circle, &EXEMPT));
+    let sizes = sizes(parts);
+    let mut wrong = disagreements(table, parts);
+    wrong.extend(in_table.iter().map(|circle| shown(circle, |name| parts.get(name).map(|part| &part.imports))));
+    wrong.extend(beside.iter().map(|circle| shown(circle, |name| rooms.get(name))));
+    let is_exempt = |krate: &&str| exempt.iter().any(|circle| is_in(circle, &[*krate]));
+    let has_rooms = |krate: &str| rooms.keys().any(|room| crate_of(room) == krate);
+    for krate in EXEMPT.iter().filter(|krate| has_rooms(krate) && !is_exempt(krate)) {
+        wrong.push(format!("  the rooms of `{krate}` may have circles (EXEMPT in xtask/src/layers.rs), and have none"));
+    }
+    wrong.extend(too_large(&sizes));
     if !wrong.is_empty() {
-        bail!("the source and the table of layers in {PAGE} do not agree:\n{}", wrong.join("\n"));
+        bail!("the source and the layers in {PAGE} do not agree:\n{}", wrong.join("\n"));
     }
     let (mut text, mut arrows) = (format!("{:<24} {:>6}  imports\n", "part", "code"), 0);
-    for row in &table {
+    for row in table {
         let imports: Vec<&str> = row.imports.iter().map(String::as_str).collect();
         arrows += imports.len();
         text += &format!("{:<24} {:>6}  {}\n", row.name, parts[&row.name].code, imports.join(" "));
     }
     for krate in WITH_ROOMS {
-        let of_it = |name: &str| name == krate || name.strip_prefix(krate).is_some_and(|room| room.starts_with("::"));
-        let code: usize = parts.iter().filter(|(name, _)| of_it(name)).map(|(_, part)| part.code).sum();
-        text += &format!("{krate:<24} {code:>6}  in all\n");
+        text += &format!("{krate:<24} {:>6}  in all\n", sizes.get(krate).copied().unwrap_or_default());
     }
-    let code: usize = parts.values().map(|part| part.code).sum();
-    Ok(format!("{text}{} parts, {code} lines of code, {arrows} imports, 0 upward arrows, 0 circles", table.len()))
+    text += &format!("{:<24} {:>6}  in all, of {MAX_CORE_LINES}\n", CORE.join(" + "), core(&sizes));
+    let (code, upward): (usize, usize) = (sizes.values().sum(), upward(table, parts));
+    text += &format!("{} parts and {} rooms beside them, {code} lines of code, ", table.len(), rooms.len());
+    text += &format!("{arrows} imports, {upward} upward arrows, {} circles", in_table.len() + beside.len());
+    if !exempt.is_empty() {
+        text += &format!("; {} between rooms of {}", exempt.len(), EXEMPT.join(", "));
+    }
+    Ok(text)
 }
 
 /// A row of the table.
@@ -86,17 +122,27 @@ fn table(page: &str) -> Result<Vec<Row>> {
     rows.collect()
 }
 
+/// What a crate or a room imports, each with the files that do.
+type Imports = BTreeMap<String, BTreeSet<PathBuf>>;
+
 /// A crate or a room as its source is.
 #[derive(Default)]
 struct Part {
-    /// What it imports, each with the files that do.
-    imports: BTreeMap<String, BTreeSet<PathBuf>>,
+    imports: Imports,
     /// Lines that are neither blank, comments nor tests.
     code: usize,
 }
 
-/// All crates of the workspace that others of it may import, and all rooms.
-fn parts(root: &Path) -> Result<BTreeMap<String, Part>> {
+/// What there is in the source.
+struct Found {
+    /// All crates of the workspace that others of it may import, and the rooms of those [`WITH_ROOMS`].
+    parts: BTreeMap<String, Part>,
+    /// The rooms of all other crates, and what each imports of those beside it.
+    rooms: BTreeMap<String, Imports>,
+}
+
+/// Reads the source.
+fn found(root: &Path) -> Result<Found> {
     let mut files = Vec::new();
     for entry in fs::read_dir(root.join(CRATES))? {
         let folder = entry?.path();
@@ -107,6 +153,8 @@ fn parts(root: &Path) -> Result<BTreeMap<String, Part>> {
     }
     let names: BTreeSet<String> = files.iter().map(|file| file.part.clone()).collect();
     let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+    let beside = files.iter().filter(|file| file.part == file.krate).filter_map(|file| file.room.clone());
+    let mut rooms: BTreeMap<String, Imports> = beside.map(|room| (room, Imports::new())).collect();
     for file in files {
         let part = parts.entry(file.part.clone()).or_default();
         let source = fs::read_to_string(&file.path)?;
@@ -114,13 +162,20 @@ fn parts(root: &Path) -> Result<BTreeMap<String, Part>> {
         let tokens = source.parse().map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
         let mut found = BTreeSet::new();
         imports(tokens, &file, &mut found);
+        let inside = file.path.strip_prefix(root).unwrap_or(&file.path);
         for path in found {
+            let import = format!("{}::{}", path.0, path.1);
+            if let Some(room) = file.room.as_ref().filter(|room| **room != import)
+                && rooms.contains_key(&import)
+                && let Some(imports) = rooms.get_mut(room)
+            {
+                imports.entry(import).or_default().insert(inside.to_owned());
+            }
             let Some(import) = meant(&path, &names).filter(|import| *import != file.part) else { continue };
-            let files = part.imports.entry(import).or_default();
-            files.insert(file.path.strip_prefix(root).unwrap_or(&file.path).to_owned());
+            part.imports.entry(import).or_default().insert(inside.to_owned());
         }
     }
-    Ok(parts)
+    Ok(Found { parts, rooms })
 }
 
 /// A source file, and what paths in it begin at.
@@ -128,10 +183,12 @@ struct Source {
     path: PathBuf,
     /// The crate that it belongs to.
     krate: String,
-    /// The crate or the room.
+    /// The room. `None` if it is the top of its crate.
+    room: Option<String>,
+    /// The room if those of its crate are in the table, else the crate.
     part: String,
-    /// How many `super::` lead from it to the top of its crate; `None` if its crate has no rooms.
-    depth: Option<usize>,
+    /// How many `super::` lead from it to the top of its crate.
+    depth: usize,
 }
 
 impl Source {
@@ -140,13 +197,10 @@ impl Source {
         let mut steps: Vec<_> =
             inner.with_extension("").iter().map(|step| step.to_string_lossy().into_owned()).collect();
         steps.pop_if(|last| last == "mod");
-        let krate = krate.to_owned();
-        if !WITH_ROOMS.contains(&krate.as_str()) {
-            return Self { path, part: krate.clone(), krate, depth: None };
-        }
         let is_top = matches!(steps.as_slice(), [only] if only == "lib" || only == "main");
-        let part = if is_top { krate.clone() } else { format!("{krate}::{}", steps[0]) };
-        Self { path, part, krate, depth: Some(if is_top { 0 } else { steps.len() }) }
+        let room = (!is_top).then(|| format!("{krate}::{}", steps[0]));
+        let part = room.clone().filter(|_| WITH_ROOMS.contains(&krate)).unwrap_or_else(|| krate.to_owned());
+        Self { path, krate: krate.to_owned(), room, part, depth: if is_top { 0 } else { steps.len() } }
     }
 }
 
@@ -175,10 +229,107 @@ fn meant(path: &(String, String), names: &BTreeSet<String>) -> Option<String> {
     [room, path.0.clone()].into_iter().find(|name| names.contains(name))
 }
 
+/// Where a name stands in the table.
+fn place(table: &[Row], name: &str) -> Option<usize> {
+    table.iter().position(|row| row.name == name)
+}
+
+/// How many imports lead to a row that is not above.
+fn upward(table: &[Row], parts: &BTreeMap<String, Part>) -> usize {
+    let lead_up = |(at, row): (usize, &Row)| {
+        let imports = parts.get(&row.name).into_iter().flat_map(|part| part.imports.keys());
+        imports.filter(|import| place(table, import).is_some_and(|other| other >= at)).count()
+    };
+    table.iter().enumerate().map(lead_up).sum()
+}
+
+/// The circles of what imports what: sets of names of which each leads to all of its set.
+fn circles<'f>(found: impl IntoIterator<Item = (&'f String, &'f Imports)>) -> BTreeSet<BTreeSet<String>> {
+    let found: BTreeMap<&str, &Imports> = found.into_iter().map(|(name, imports)| (name.as_str(), imports)).collect();
+    let lead_to: BTreeMap<&str, BTreeSet<&str>> = found.keys().map(|&name| (name, reached(&found, name))).collect();
+    let mut circles = BTreeSet::new();
+    for (name, others) in &lead_to {
+        let leads_back = |other: &&&str| lead_to.get(**other).is_some_and(|reached| reached.contains(*name));
+        let circle: BTreeSet<String> = others.iter().filter(leads_back).map(|other| (*other).to_owned()).collect();
+        if !circle.is_empty() {
+            circles.insert(circle);
+        }
+    }
+    circles
+}
+
+/// All names that one leads to.
+fn reached<'f>(found: &BTreeMap<&'f str, &'f Imports>, name: &'f str) -> BTreeSet<&'f str> {
+    let (mut reached, mut todo) = (BTreeSet::new(), vec![name]);
+    while let Some(name) = todo.pop() {
+        let Some(&imports) = found.get(name) else { continue };
+        for import in imports.keys().map(String::as_str) {
+            if reached.insert(import) {
+                todo.push(import);
+            }
+        }
+    }
+    reached
+}
+
+/// Whether a circle of rooms is in one of these crates.
+fn is_in(circle: &BTreeSet<String>, crates: &[&str]) -> bool {
+    circle.first().is_some_and(|room| crates.contains(&crate_of(room)))
+}
+
+/// A circle with its imports.
+fn shown<'f>(circle: &BTreeSet<String>, found: impl Fn(&str) -> Option<&'f Imports>) -> String {
+    let names: Vec<_> = circle.iter().map(|name| format!("`{name}`")).collect();
+    let mut text = format!("  a circle: {}", names.join(", "));
+    for name in circle {
+        let imports = found(name).into_iter().flatten().filter(|(import, _)| circle.contains(*import));
+        imports.for_each(|(import, files)| text += &format!("\n    `{name}` imports `{import}`: {}", listed(files)));
+    }
+    text
+}
+
+fn listed(files: &BTreeSet<PathBuf>) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The crate that a part or a room belongs to.
+fn crate_of(name: &str) -> &str {
+    name.split_once("::").map_or(name, |(krate, _)| krate)
+}
+
+/// The code lines of each crate.
+fn sizes(parts: &BTreeMap<String, Part>) -> BTreeMap<&str, usize> {
+    let mut sizes = BTreeMap::new();
+    for (name, part) in parts {
+        *sizes.entry(crate_of(name)).or_default() += part.code;
+    }
+    sizes
+}
+
+/// The code lines of [`CORE`] together.
+fn core(sizes: &BTreeMap<&str, usize>) -> usize {
+    CORE.iter().filter_map(|krate| sizes.get(krate)).sum()
+}
+
+/// Which crates have too many code lines, a line each.
+fn too_large(sizes: &BTreeMap<&str, usize>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let core = core(sizes);
+    if core > MAX_CORE_LINES {
+        let each = CORE.map(|krate| format!("`{krate}` {}", sizes.get(krate).copied().unwrap_or_default()));
+        wrong.push(format!("  {} code lines are {core} together, and {MAX_CORE_LINES} are allowed", each.join(" + ")));
+    }
+    let has_limit = |krate: &str| krate != PROGRAM && !CORE.contains(&krate);
+    for (krate, lines) in sizes.iter().filter(|(krate, lines)| has_limit(krate) && **lines > MAX_CRATE_LINES) {
+        wrong.push(format!("  `{krate}` has {lines} code lines, and {MAX_CRATE_LINES} are allowed"));
+    }
+    wrong
+}
+
 /// What does not agree, a line each.
 fn disagreements(table: &[Row], parts: &BTreeMap<String, Part>) -> Vec<String> {
     let mut wrong = Vec::new();
-    let place = |name: &str| table.iter().position(|row| row.name == name);
+    let place = |name: &str| place(table, name);
     for (at, row) in table.iter().enumerate() {
         if place(&row.name) != Some(at) {
             wrong.push(format!("  `{}` has two rows", row.name));
@@ -198,12 +349,11 @@ fn disagreements(table: &[Row], parts: &BTreeMap<String, Part>) -> Vec<String> {
             }
         }
         for (import, files) in part.imports.iter().filter(|(import, _)| !row.imports.contains(*import)) {
-            let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
             let upward = if place(import).is_some_and(|above| above > at) { " (an upward arrow)" } else { "" };
             wrong.push(format!(
                 "  `{}` imports `{import}`, which its row does not allow{upward}: {}",
                 row.name,
-                files.join(", ")
+                listed(files)
             ));
         }
     }
@@ -235,7 +385,7 @@ fn imports(tokens: TokenStream, file: &Source, into: &mut BTreeSet<(String, Stri
                 let after = &tokens[at + 1..];
                 if let Some(name) = word.strip_prefix(PREFIX) {
                     first_steps(name, after, into);
-                } else if word == "crate" && leads_on(after) && file.depth.is_some() {
+                } else if word == "crate" && leads_on(after) {
                     first_steps(&file.krate, after, into);
                 } else if word == "super" && leads_on(after) {
                     let mut ups = 1;
@@ -243,7 +393,7 @@ fn imports(tokens: TokenStream, file: &Source, into: &mut BTreeSet<(String, Stri
                         ups += 1;
                     }
                     let after = &tokens[at + 3 * ups - 2..];
-                    if file.depth == Some(ups) && leads_on(after) {
+                    if file.depth == ups && leads_on(after) {
                         first_steps(&file.krate, after, into);
                     }
                     at += 3 * ups;
@@ -323,9 +473,8 @@ mod tests {
         let all =
             ["engine Event", "host eight", "host four", "host one", "host seven", "host three", "host two", "net "];
         assert_eq!(found(source, &file("host", "rules/inner.rs")), all);
-        // Two `super`s lead from there to no top, and a crate without rooms has no imports of its own.
+        // Two `super`s lead from there to no top.
         assert!(!found(source, &file("host", "rules/deep/inner.rs")).contains(&all[1].to_owned()));
-        assert_eq!(found(source, &file("engine", "rules/inner.rs")), [all[0], all[7]]);
     }
 
     #[test]
@@ -335,6 +484,9 @@ mod tests {
         assert_eq!(part("host", "environment.rs"), "host::environment");
         assert_eq!(part("host", "lib.rs"), "host");
         assert_eq!(part("engine", "rules/mod.rs"), "engine");
+        let room = |krate: &str, inner: &str| file(krate, inner).room.unwrap_or_default();
+        assert_eq!(room("engine", "rules/deep/inner.rs"), "engine::rules");
+        assert_eq!(room("engine", "lib.rs"), "");
         let names = BTreeSet::from(["host".to_owned(), "host::rules".to_owned()]);
         let meant = |krate: &str, next: &str| meant(&(krate.to_owned(), next.to_owned()), &names).unwrap_or_default();
         assert_eq!(meant("host", "rules"), "host::rules");
@@ -365,7 +517,67 @@ mod tests {
         let circle = table(&page.replace("| `low` | |", "| `low` | `high` |")).unwrap();
         let parts = BTreeMap::from([("low".to_owned(), part(&["high"])), ("high".to_owned(), part(&["low"]))]);
         assert!(disagreements(&circle, &parts).join("\n").contains("no row above it: an upward arrow"));
+        assert_eq!(upward(&circle, &parts), 1);
         let unlisted = BTreeMap::from([("new".to_owned(), part(&[]))]);
         assert!(disagreements(&[], &unlisted).join("\n").contains("`new` has no row"));
+    }
+
+    /// What a report says of these parts, each with its imports and code lines, whose table allows all of it, and of rooms
+    /// that are in no table.
+    fn reported(parts: &[(&str, &[&str], usize)], rooms: &[(&str, &[&str])]) -> String {
+        let row = |(name, imports, _): &(&str, &[&str], usize)| Row {
+            name: (*name).to_owned(),
+            imports: imports.iter().map(|import| (*import).to_owned()).collect(),
+        };
+        let table: Vec<Row> = parts.iter().map(row).collect();
+        let parts =
+            parts.iter().map(|(name, imports, code)| ((*name).to_owned(), Part { code: *code, ..part(imports) }));
+        let rooms = rooms.iter().map(|(name, imports)| ((*name).to_owned(), part(imports).imports));
+        let found = Found { parts: parts.collect(), rooms: rooms.collect() };
+        report(&table, &found).unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_circle_between_rooms_fails_and_circles_are_counted() {
+        let [low, high, top]: [(&str, &[&str]); 3] =
+            [("api::low", &[]), ("api::high", &["api::low"]), ("api::top", &["api::high"])];
+        let api: [(&str, &[&str], usize); 1] = [("api", &[], 1)];
+        let text = reported(&api, &[low, high, top]);
+        assert!(text.ends_with("0 upward arrows, 0 circles"), "{text}");
+        let text = reported(&api, &[("api::low", &["api::top"]), high, top]);
+        assert!(text.contains("a circle: `api::high`, `api::low`, `api::top`\n"), "{text}");
+        assert!(text.contains("`api::low` imports `api::top`: file.rs"), "{text}");
+        // Of the table, too, whichever way its rows are.
+        let text = reported(&[("low", &["high"], 1), ("high", &["low"], 1)], &[]);
+        assert!(text.contains("a circle: `high`, `low`\n"), "{text}");
+        // One that leads into a circle is not part of it, and two circles are two.
+        let (one, other) = (part(&["b", "c"]).imports, part(&["a"]).imports);
+        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        let (to_e, to_d) = (part(&["e"]).imports, part(&["d"]).imports);
+        let all = names.iter().zip([&one, &other, &to_d, &to_e, &to_d]);
+        let found: Vec<Vec<String>> = circles(all).into_iter().map(|circle| circle.into_iter().collect()).collect();
+        assert_eq!(found, [["a", "b"], ["d", "e"]]);
+    }
+
+    #[test]
+    fn a_crate_that_is_too_large_fails() {
+        let of = |sandbox: usize, api: usize| {
+            let parts: [(&str, &[&str], usize); 6] = [
+                ("engine", &[], 9_000 - 10),
+                ("sandbox", &[], sandbox),
+                ("host::host", &[], 7),
+                ("host", &[], 3),
+                ("api", &[], api),
+                ("conductor", &[], 4 * MAX_CRATE_LINES),
+            ];
+            reported(&parts, &[])
+        };
+        let most = MAX_CORE_LINES - 9_000;
+        let text = of(most, MAX_CRATE_LINES);
+        assert!(text.contains("17500  in all, of 17500\n"), "{text}");
+        let text = of(most + 1, MAX_CRATE_LINES);
+        assert!(text.contains("code lines are 17501 together, and 17500 are allowed"), "{text}");
+        let text = of(most, MAX_CRATE_LINES + 1);
+        assert!(text.contains("`api` has 5001 code lines, and 5000 are allowed"), "{text}");
     }
 }

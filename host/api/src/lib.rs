@@ -22,7 +22,6 @@ mod error;
 #[cfg(unix)]
 mod exchange;
 mod holder;
-pub mod openapi;
 mod quota;
 mod route;
 mod routes;
@@ -39,6 +38,7 @@ pub mod types;
 
 pub use error::{ApiError, Code};
 pub use routes::features::Lifted;
+pub use routes::openapi;
 pub use stream::StreamItem;
 
 /// Bytes of a request's body: the most that a tool takes, however much of it JSON has to escape.

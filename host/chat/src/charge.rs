@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::costs::{self, Allowance};
-use crate::models::Models;
 use crate::pieces::Pieces;
 use crate::record::Tokens;
 use crate::{Message, Part, Question, Usage};
+use conductor_package::descriptor::ModelDeclaration;
 
 /// What is known of an exchange.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,16 @@ pub(crate) struct Taken<'e> {
     pub(crate) cost: Option<u64>,
     /// Tokens written to a cache, as the API says.
     pub(crate) cache_written: u64,
+}
+
+/// What is known of the prices of a model.
+pub(crate) struct Tariff {
+    /// What its feature or the configuration says of it.
+    pub(crate) declared: Option<ModelDeclaration>,
+    /// Whether it costs nothing.
+    pub(crate) is_free: bool,
+    /// As [`Charge::prices_as_of`].
+    pub(crate) prices_as_of: Option<String>,
 }
 
 /// What an exchange took and cost.
@@ -36,12 +46,11 @@ pub struct Charge {
     pub prices_as_of: Option<String>,
 }
 
-impl Models {
-    /// What an exchange with a model took and cost.
-    pub(crate) fn charge(&self, model: &str, taken: &Taken<'_>, allowed: &Allowance) -> Charge {
+impl Charge {
+    /// What an exchange with a model of this tariff took and cost.
+    pub(crate) fn of(tariff: Tariff, taken: &Taken<'_>, allowed: &Allowance) -> Self {
         let Taken { pieces, is_whole, took, cost, cache_written } = *taken;
-        let declared = self.declared(model);
-        let is_free = self.is_free(model);
+        let Tariff { declared, is_free, prices_as_of } = tariff;
         let said = pieces.usage.map(tokens).unwrap_or_default();
         let estimated = !is_whole || (said.input == 0 && said.output == 0);
         let tokens = if estimated {
@@ -56,10 +65,10 @@ impl Models {
             Some(cost) => (Some(cost), None),
             None => {
                 let cost = costs::cost(declared.as_ref(), tokens, cache_written);
-                (cost, self.prices_as_of(model).filter(|_| cost.is_some()))
+                (cost, prices_as_of.filter(|_| cost.is_some()))
             }
         };
-        Charge { tokens, estimated, cost, prices_as_of }
+        Self { tokens, estimated, cost, prices_as_of }
     }
 }
 

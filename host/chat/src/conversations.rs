@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
@@ -23,6 +23,7 @@ use crate::budget::Budget;
 use crate::context::open_plans;
 use crate::models::{Exchange, FeatureUsage, SWITCHED_OFF};
 use crate::record::{ChatEvent, PlanOutcome};
+use crate::running::{Listed, Place, Running, STOP_TIMEOUT};
 use crate::store::usage::{Used, UsedBy};
 use crate::store::{ConversationStore, StoreError};
 use crate::tools::{self, Tools};
@@ -41,8 +42,6 @@ pub const MAX_MESSAGE: usize = 256 * 1024;
 const WORKERS: usize = 2;
 /// Threads that wait for the disk.
 const DISK_THREADS: usize = 4;
-/// How long a stop waits for turns to be ended on the disk.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a turn was not started or changed.
 #[derive(Debug, thiserror::Error)]
@@ -101,53 +100,6 @@ pub struct Conversations {
     watch: Arc<Watch>,
     /// `None` once it is dropped.
     runtime: Option<Runtime>,
-}
-
-/// Turns under way.
-#[derive(Debug, Default)]
-pub(crate) struct Running {
-    turns: Mutex<HashMap<u64, Place>>,
-    ended: Condvar,
-    /// Whether no more begin.
-    is_stopped: AtomicBool,
-}
-
-/// A turn in the list of those under way.
-#[derive(Debug)]
-struct Place {
-    cancelled: CancellationToken,
-    /// Whether its last event is being kept. A client that has seen that event may say the next thing at once, which
-    /// then waits for the rest of the turn's work instead of being rejected.
-    ends: bool,
-}
-
-impl Running {
-    /// Marks a turn whose last event is about to be shown.
-    pub(crate) fn mark_ending(&self, id: u64) {
-        if let Some(place) = self.turns.lock().get_mut(&id) {
-            place.ends = true;
-        }
-    }
-
-    /// The list, once no turn of this conversation is about to end; two seconds at most.
-    fn settled(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Place>> {
-        let mut turns = self.turns.lock();
-        let deadline = Instant::now() + STOP_TIMEOUT;
-        while turns.get(&id).is_some_and(|place| place.ends) && !self.ended.wait_until(&mut turns, deadline).timed_out()
-        {
-        }
-        turns
-    }
-}
-
-/// Takes a turn off the list when it has ended, however it did.
-struct Listed(Arc<Running>, u64);
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        self.0.turns.lock().remove(&self.1);
-        self.0.ended.notify_all();
-    }
 }
 
 impl Conversations {

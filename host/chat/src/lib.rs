@@ -27,6 +27,7 @@ pub mod models;
 mod pieces;
 pub mod queue;
 pub mod record;
+mod running;
 pub mod store;
 pub mod tools;
 mod turn;

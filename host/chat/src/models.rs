@@ -10,7 +10,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::charge::{self, Charge, Taken};
+use super::charge::{self, Charge, Taken, Tariff};
 use super::completion::{Ask, Completion, LOCAL_ONLY, complete, is_here};
 use super::costs::{self, Allowance};
 use super::listing::{AvailableModel, Endpoint, available};
@@ -274,6 +274,12 @@ impl Models {
             return Err(Error::Denied(format!("{name} is elsewhere, and {LOCAL_ONLY}")));
         }
         Ok(Found { model, provider, local_only: self.llm.local_only })
+    }
+
+    /// What an exchange with a model took and cost.
+    pub(crate) fn charge(&self, model: &str, taken: &Taken<'_>, allowed: &Allowance) -> Charge {
+        let (declared, prices_as_of) = (self.declared(model), self.prices_as_of(model));
+        Charge::of(Tariff { declared, is_free: self.is_free(model), prices_as_of }, taken, allowed)
     }
 
     async fn place(&self, found: &Found<'_>, asker: &str, kind: AskerKind) -> Result<Place, Error> {

@@ -1,9 +1,11 @@
-//! What controls are called on devices whose profile is known: `pad 3` for a note of a port that a profile fits.
+//! What is known of the devices that are there by their profiles: what controls are called (`pad 3` for a note of a port
+//! that a profile fits), and a first [`setup`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod own;
+pub mod setup;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -96,11 +98,7 @@ impl ControlNames {
 impl Known {
     fn see(&mut self, home: &Path, status: &PortsStatus) {
         let inputs = || status.ports.iter().filter(|port| port.port.direction == Direction::Input);
-        let of = |port: &conductor_ports::PortInfo| {
-            let usb = port.metadata.usb.as_ref();
-            (port.name.clone(), usb.map(|usb| UsbId { vendor: usb.vendor_id, product: usb.product_id }))
-        };
-        let wanted: Vec<_> = inputs().map(|port| of(&port.port)).collect();
+        let wanted: Vec<_> = inputs().map(|port| (port.port.name.clone(), setup::usb(port))).collect();
         self.look_up(home, &wanted);
         self.devices.clear();
         for (port, which) in inputs().zip(&wanted) {

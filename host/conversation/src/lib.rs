@@ -5,6 +5,7 @@
 //! became of a plan is kept in its conversation, and so are the notifications of features from its beginning on.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -175,5 +176,69 @@ impl Tools for OfHost {
 
     fn plan_waits(&self, plan: &str) -> bool {
         self.0.upgrade().is_some_and(|host| host.has_plan(plan))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use conductor_chat::record::{ChatEvent, Recorded};
+    use conductor_chat::tools::caller;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What watchers get of an event that was kept as the seventh of the conversation 3.
+    fn seen(event: ChatEvent) -> Value {
+        let recorded = Recorded { number: 7, at: 0, event };
+        match observation(News::Event { conversation: 3, event: &recorded }) {
+            Observation::Chat(ChatChange { conversation: 3, number: 7, event }) => {
+                serde_json::from_str(&event).unwrap()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_long_text_of_an_event_is_cut_for_watchers_and_nothing_else() {
+        let whole = "x".repeat(MAX_TEXT);
+        assert_eq!(seen(ChatEvent::Text { text: whole.clone() }), json!({ "kind": "text", "text": whole }));
+        // A character of two bytes lies over the limit.
+        let text = format!("{}é and more", "x".repeat(MAX_TEXT - 1));
+        let cut = format!("{}…", "x".repeat(MAX_TEXT - 1));
+        assert_eq!(seen(ChatEvent::Text { text: text.clone() })["text"], cut);
+
+        let call = ChatEvent::Call { call: "c1".to_owned(), tool: "look".to_owned(), args: text, mark: None };
+        let told = json!({ "kind": "call", "call": "c1", "tool": "look", "args": cut });
+        assert_eq!(seen(call), told);
+    }
+
+    #[test]
+    fn watchers_hear_how_a_model_is() {
+        let health = |error| observation(News::Health { model: "m", error });
+        let change = |error: Option<&str>| {
+            Observation::Model(ModelChange { model: "m".to_owned(), error: error.map(str::to_owned) })
+        };
+        for error in [None, Some("it is gone")] {
+            assert_eq!(format!("{:?}", health(error)), format!("{:?}", change(error)));
+        }
+    }
+
+    #[test]
+    fn conversations_outlive_their_host_and_find_nothing_there() {
+        let gone = OfHost(Weak::new(), Arc::new(Library::of(Vec::new())));
+        assert!(gone.models().is_none());
+        assert!(gone.list().is_empty() && gone.skills().is_empty() && gone.notifications(0, 0).is_empty());
+        assert!(!gone.plan_waits("p1"));
+        assert_eq!(gone.read_skill("any", None), Err("the host is stopping".to_owned()));
+
+        let caller = caller(1);
+        let call = ToolCall { tool: "look".to_owned(), args: serde_json::Map::new(), approved: None };
+        let mut made = gone.call(&caller, call, CancellationToken::new());
+        let Poll::Ready(called) = made.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("a call of a host that is gone waits");
+        };
+        assert_eq!(called, Called::Failed("the host is stopping".to_owned()));
     }
 }

@@ -22,10 +22,10 @@ pub use check::{MAX_FILE, Mistake};
 pub use library::{Library, Overlap};
 pub use message::Message;
 pub use numbers::shortened;
-pub use port::{PortFit, PortNames, fits};
+pub use port::{PortFit, fits};
 pub use profile::{
-    Confidence, Control, ControlKind, Encoding, Identity, Layout, Light, LightMessage, Mode, Profile, Source,
-    SysExIdentity, UsbId,
+    Confidence, Control, ControlKind, Encoding, Identity, Layout, Light, LightMessage, Mode, PortNames, Profile,
+    Source, SysExIdentity, UsbId,
 };
 pub use schema::schema;
 pub use setup::{SetupPort, alias_for, aliases, places, setup, setup_ahead};

@@ -4,26 +4,6 @@ use serde::Serialize;
 
 use crate::profile::{Profile, UsbId};
 
-/// How a device's port is called; in each name `*` stands for any text, and case does not matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct PortNames {
-    /// On every system.
-    pub any: Vec<String>,
-    /// On Linux.
-    pub linux: Vec<String>,
-    /// On macOS.
-    pub macos: Vec<String>,
-    /// On Windows.
-    pub windows: Vec<String>,
-}
-
-impl PortNames {
-    /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = &str> {
-        [&self.any, &self.linux, &self.macos, &self.windows].into_iter().flatten().map(String::as_str)
-    }
-}
-
 /// By what a port fits a profile. The greater one is the stronger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

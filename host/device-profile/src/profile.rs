@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::Message;
-use crate::port::PortNames;
 
 /// How certain a fact is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -156,6 +155,26 @@ pub struct SysExIdentity {
     pub family: u16,
     /// Family member code, 0 to 16 383; `None` if members are not told apart.
     pub model: Option<u16>,
+}
+
+/// How a device's port is called; in each name `*` stands for any text, and case does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PortNames {
+    /// On every system.
+    pub any: Vec<String>,
+    /// On Linux.
+    pub linux: Vec<String>,
+    /// On macOS.
+    pub macos: Vec<String>,
+    /// On Windows.
+    pub windows: Vec<String>,
+}
+
+impl PortNames {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        [&self.any, &self.linux, &self.macos, &self.windows].into_iter().flatten().map(String::as_str)
+    }
 }
 
 /// How a device is recognised.

@@ -13,10 +13,9 @@ use crate::check::{self, MAX_FILE, Mistake, Mistakes};
 use crate::fields::{FILE, MESSAGES};
 use crate::message::Message;
 use crate::numbers;
-use crate::port::PortNames;
 use crate::profile::{
-    Confidence, Control, ControlKind, Encoding, Identity, Layout, Light, LightMessage, LightValue, Mode, Profile,
-    Source, SysExIdentity, UsbId,
+    Confidence, Control, ControlKind, Encoding, Identity, Layout, Light, LightMessage, LightValue, Mode, PortNames,
+    Profile, Source, SysExIdentity, UsbId,
 };
 
 /// Controls of a device, at most.

@@ -8,7 +8,7 @@
 //! to do. Features that no event has reached have none: it would only take memory.
 //!
 //! It is there as long as an action is in use, and a while longer ([`IDLE_TIMEOUT`]); a
-//! [`FeatureQueue`](super::feature_queue::FeatureQueue) starts it.
+//! [`FeatureQueue`](feature_queue::FeatureQueue) starts it.
 //!
 //! Timers that the feature sets are in the instance that serves. The worker waits until the next one at the most, and
 //! what is earlier goes first: an event and a timer never overtake each other. A timer goes with its owner as what other
@@ -37,13 +37,16 @@ use conductor_stdx::strand::Strand;
 use conductor_stdx::time_slice;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError};
 
-use super::feature_queue::Place;
 use super::ledger::{Owner, Release};
-use super::prepared_action::PreparedAction;
 use super::prepared_instance::{PreparedInstance, Slot};
 use super::queue::ReleaseListener;
 use super::timer_owners::TimerOwners;
 use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
+use feature_queue::Place;
+use prepared_action::PreparedAction;
+
+pub mod feature_queue;
+pub mod prepared_action;
 
 /// Commands to the worker, which have priority over its jobs: a change of the configuration
 /// or a shutdown should not wait for the backlog of a slow feature.

@@ -13,7 +13,7 @@ use conductor_observer::{Observation, Observer};
 use conductor_ports::MidiOut;
 use conductor_stdx::time_slice;
 
-use super::clock_out::{ClockMessage, InStep};
+use super::clock_message::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
 use super::ledger::{Ledger, Owner, Release};
 use super::lights::{Lights, OutputLights};

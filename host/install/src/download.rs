@@ -22,8 +22,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::StreamExt as _;
 
+use crate::error::SourceError;
 use crate::hex;
-use crate::source::SourceError;
 use conductor_net::address::not_public;
 use conductor_services::http::network::{Incoming, Network, Outgoing};
 

@@ -11,6 +11,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 pub mod download;
+mod error;
 mod grant_words;
 pub mod installation;
 pub mod oci;
@@ -21,3 +22,9 @@ pub mod source;
 pub mod store;
 
 use conductor_stdx::digest::{hex, sha256, unhex};
+
+/// The SHA-256 that a text names, in lower-case hex: with or without `sha256:` before it. `None` if it names none.
+fn digest_of(text: &str) -> Option<String> {
+    let hex = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
+    (hex.len() == 64 && hex.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(hex)
+}

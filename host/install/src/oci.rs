@@ -6,8 +6,9 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use serde::Deserialize;
 
+use crate::digest_of;
 use crate::download::{Downloader, Expected, Timeouts, is_this_machine};
-use crate::source::{SourceError, digest_of};
+use crate::error::SourceError;
 use conductor_package::file::MAX_PACKAGE;
 use conductor_services::http::Network;
 use conductor_terminal::{MAX_TEXT, excerpt};

@@ -12,9 +12,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::download::{Downloader, Expected, Timeouts, may_be_asked, without_query};
-use crate::oci;
+pub use crate::error::SourceError;
+use crate::{digest_of, oci};
+use conductor_package::Package;
 use conductor_package::file::MAX_PACKAGE;
-use conductor_package::{Package, PackageError};
 use conductor_services::http::{Network, SystemNetwork};
 
 /// Where a package is to be fetched from.
@@ -76,50 +77,6 @@ pub struct Fetched {
     pub package: Package,
     /// Where it came from.
     pub origin: Origin,
-}
-
-/// Why nothing was fetched.
-#[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// The text names no source.
-    #[error(
-        "\"{0}\" is no source: {1}. Write a file, https://…#sha256=HEX, oci://host/repository:tag, or the name of a bundled feature"
-    )]
-    Unknown(String, String),
-    /// The package that was fetched is none.
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    /// The network or the server.
-    #[error("{url}: {message}")]
-    Fetch {
-        /// What was asked for.
-        url: String,
-        /// Why it did not come.
-        message: String,
-    },
-    /// Other bytes came.
-    #[error("{url}: has the digest sha256:{found}, not sha256:{wanted}; it was altered, or is another package")]
-    Digest {
-        /// What was asked for.
-        url: String,
-        /// Lower-case hex.
-        wanted: String,
-        /// Lower-case hex.
-        found: String,
-    },
-    /// What lies in the registry is no package.
-    #[error("{reference}: is no package: {message}")]
-    Manifest {
-        /// The reference.
-        reference: String,
-        /// Why.
-        message: String,
-    },
-}
-
-pub(super) fn digest_of(text: &str) -> Option<String> {
-    let hex = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
-    (hex.len() == 64 && hex.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(hex)
 }
 
 impl Source {

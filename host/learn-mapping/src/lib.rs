@@ -6,7 +6,10 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 /// Why there is no plan.
@@ -21,6 +24,13 @@ pub enum LearnError<E> {
     /// A tool could not be called.
     #[error("{0}")]
     Tool(E),
+}
+
+/// A session in which something can be moved: what the tool `conductor_start_learn` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Started {
+    /// Its number, which `conductor_stop_learn` takes.
+    pub session: u64,
 }
 
 /// What was moved: what the tool `conductor_stop_learn` answers.
@@ -84,6 +94,52 @@ impl Learned {
     }
 }
 
+/// What the tool `conductor_get_config` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ConfigText {
+    /// TOML, as its author wrote it.
+    pub text: String,
+}
+
+/// What the tool `conductor_suggest_binding` answers.
+#[derive(Debug, Deserialize)]
+struct SuggestedBinding {
+    alias: String,
+    /// The binding, as the configuration has it.
+    toml: String,
+}
+
+/// What the tool `conductor_list_actions` answers for one type.
+#[derive(Debug, Deserialize)]
+struct KnownActions {
+    actions: Vec<KnownAction>,
+}
+
+#[derive(Debug, Deserialize)]
+struct KnownAction {
+    /// A JSON Schema, as the action's author wrote it.
+    keys: Option<Value>,
+}
+
+/// What counts of a JSON Schema of keys.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Keys {
+    required: Vec<String>,
+    properties: BTreeMap<String, Value>,
+}
+
+/// Reads what a tool answered.
+///
+/// # Errors
+/// [`LearnError::Failed`] if it is otherwise.
+pub fn understood<T: DeserializeOwned, E>(tool: &str, answer: &Value) -> Result<T, LearnError<E>> {
+    let failed = |error: serde_json::Error| {
+        LearnError::Failed(format!("what the tool {tool} returned is not understood: {error}"))
+    };
+    T::deserialize(answer).map_err(failed)
+}
+
 /// What a control is to do.
 #[derive(Debug, Clone, Copy)]
 pub struct MappingRequest<'a> {
@@ -110,8 +166,8 @@ pub fn propose<E>(
     control: &Control,
     wanted: MappingRequest<'_>,
 ) -> Result<Value, LearnError<E>> {
-    let config = call("conductor_get_config", &json!({})).map_err(LearnError::Tool)?;
-    let config = parsed(config["text"].as_str().unwrap_or_default())?;
+    let config: ConfigText = ask(call, "conductor_get_config", &json!({}))?;
+    let config = parsed(&config.text)?;
     let mut trigger = trigger(control)?;
     let (mut changes, device) = match learned.unbound_port_of(control) {
         Some(unbound) => bind(call, &config, unbound)?,
@@ -155,15 +211,16 @@ pub fn action<E>(call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>, text: &
         action["type"] = json!(kind);
         return Ok(action);
     }
-    let known = call("conductor_list_actions", &json!({ "type": kind })).map_err(LearnError::Tool)?;
-    let schema = &known["actions"][0]["keys"];
-    let needed = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let needed: Vec<&str> = needed.iter().filter_map(Value::as_str).filter(|key| *key != "type").collect();
+    let known: KnownActions = ask(call, "conductor_list_actions", &json!({ "type": kind }))?;
+    let schema = known.actions.into_iter().next().and_then(|action| action.keys).unwrap_or_default();
+    // A schema of another form, such as `true`, has no keys.
+    let keys = Keys::deserialize(&schema).unwrap_or_default();
+    let needed: Vec<&str> = keys.required.iter().map(String::as_str).filter(|key| *key != "type").collect();
     let [key] = needed[..] else {
         let keys = if needed.is_empty() { "no key that it needs".to_owned() } else { needed.join(", ") };
         return Err(LearnError::Wrong(format!("{kind} has {keys}: write {kind} {{ key = value }}")));
     };
-    let value = match schema["properties"][key]["type"].as_str() {
+    let value = match keys.properties.get(key).and_then(|schema| schema.get("type")).and_then(Value::as_str) {
         Some("array") => json!(rest.split_whitespace().collect::<Vec<_>>()),
         Some("integer") => {
             json!(rest.parse::<i64>().map_err(|error| LearnError::Wrong(format!("{key}: {error}")))?)
@@ -171,6 +228,15 @@ pub fn action<E>(call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>, text: &
         _ => json!(rest),
     };
     Ok(json!({ "type": kind, key: value }))
+}
+
+/// Calls a tool, and reads its answer.
+fn ask<T: DeserializeOwned, E>(
+    call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>,
+    tool: &str,
+    args: &Value,
+) -> Result<T, LearnError<E>> {
+    understood(tool, &call(tool, args).map_err(LearnError::Tool)?)
 }
 
 /// TOML as JSON.
@@ -214,13 +280,13 @@ fn bind<E>(
     let bindings = config.get("bindings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let Some(alias) = &unbound.could_be else {
         let asked = json!({ "port": unbound.port });
-        let suggested = call("conductor_suggest_binding", &asked).map_err(LearnError::Tool)?;
-        let written: Value = parsed(suggested["toml"].as_str().unwrap_or_default())?;
-        let (Some(binding), Some(alias)) = (written["bindings"].get(0), suggested["alias"].as_str()) else {
+        let SuggestedBinding { alias, toml } = ask(call, "conductor_suggest_binding", &asked)?;
+        let written: Value = parsed(&toml)?;
+        let Some(binding) = written.get("bindings").and_then(|bindings| bindings.get(0)) else {
             return Err(LearnError::Failed(format!("no binding is suggested for {}", unbound.port)));
         };
         let change = json!({ "path": format!("bindings/{}", bindings.len()), "value": binding });
-        return Ok((vec![change], alias.to_owned()));
+        return Ok((vec![change], alias));
     };
     let by_hand = || {
         let port = &unbound.port;
@@ -312,6 +378,17 @@ mod tests {
         assert_eq!(action(&mut call, "Keystroke a b").unwrap(), json!({ "type": "Keystroke", "keys": ["a", "b"] }));
         assert_eq!(action(&mut call, "X { y = 1 }").unwrap(), json!({ "type": "X", "y": 1 }));
         assert!(matches!(action(&mut call, "X { y"), Err(LearnError::Wrong(_))));
+    }
+
+    #[test]
+    fn what_a_tool_answers_otherwise_is_said_and_a_schema_may_have_no_keys() {
+        let with = |answer: Value| action(&mut |_: &str, _: &Value| Ok::<_, Infallible>(answer.clone()), "X 1");
+        let Err(LearnError::Failed(why)) = with(json!({ "text": "" })) else { panic!("it is no list of actions") };
+        assert!(why.starts_with("what the tool conductor_list_actions returned is not understood: "), "{why}");
+        for keys in [json!(true), json!(null), json!({ "required": ["type"] })] {
+            let answer = json!({ "actions": [{ "keys": keys }] });
+            assert!(matches!(with(answer), Err(LearnError::Wrong(why)) if why.contains("no key that it needs")));
+        }
     }
 
     #[test]

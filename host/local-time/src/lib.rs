@@ -119,3 +119,69 @@ impl LocalTime {
         Self { moment, day: self.day.after(seconds / u64::from(DAY)), second: (seconds % u64::from(DAY)) as u32 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u32 = 3600;
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_part_of_the_day_ends_before_its_last_second() {
+        let evening = TimeRange { from: 18 * HOUR, to: DAY };
+        let asked = [0, 18 * HOUR - 1, 18 * HOUR, DAY - 1];
+        assert_eq!(asked.map(|second| evening.contains(second)), [false, false, true, true]);
+        let morning = TimeRange { from: 6 * HOUR, to: 10 * HOUR };
+        let asked = [6 * HOUR - 1, 6 * HOUR, 10 * HOUR - 1, 10 * HOUR];
+        assert_eq!(asked.map(|second| morning.contains(second)), [false, true, true, false]);
+    }
+
+    #[test]
+    fn a_part_of_the_day_may_go_on_past_midnight() {
+        let night = TimeRange { from: 22 * HOUR, to: 6 * HOUR };
+        let asked = [22 * HOUR - 1, 22 * HOUR, DAY - 1, 0, 6 * HOUR - 1, 6 * HOUR];
+        assert_eq!(asked.map(|second| night.contains(second)), [false, true, true, true, true, false]);
+        let whole_day = TimeRange { from: 9 * HOUR, to: 9 * HOUR };
+        assert_eq!([9 * HOUR - 1, 9 * HOUR, 0, DAY - 1].map(|second| whole_day.contains(second)), [true; 4]);
+    }
+
+    #[test]
+    fn a_part_of_the_day_shows_seconds_only_if_it_has_some() {
+        assert_eq!(TimeRange { from: 22 * HOUR, to: DAY }.to_string(), "22:00 to 24:00");
+        assert_eq!(TimeRange { from: 8 * HOUR + 30 * 60 + 5, to: 59 }.to_string(), "08:30:05 to 00:00:59");
+    }
+
+    #[test]
+    fn days_of_the_week_follow_each_other_round() {
+        assert_eq!(Day::Sunday.after(1), Day::Monday);
+        assert_eq!(Day::Friday.after(0), Day::Friday);
+        assert_eq!(Day::Tuesday.after(7 * 1000 + 5), Day::Sunday);
+        // 2^64 - 1 is one more than a multiple of seven, and no sum overflows.
+        assert_eq!(Day::Sunday.after(u64::MAX), Day::Monday);
+    }
+
+    #[test]
+    fn some_days_are_listed_in_the_order_of_the_week() {
+        let weekend: Days = [Day::Sunday, Day::Saturday, Day::Sunday].into_iter().collect();
+        assert_eq!(weekend.to_string(), "Saturday or Sunday");
+        assert_eq!(Day::ALL.map(|day| weekend.contains(day)), [false, false, false, false, false, true, true]);
+        assert_eq!((Days::default().to_string(), Days::default().is_empty()), ("none".to_owned(), true));
+    }
+
+    #[test]
+    fn the_clock_goes_on_from_a_snapshot_over_midnight_and_weeks() {
+        let snapshot = LocalTime { moment: 5 * SECOND, day: Day::Sunday, second: DAY - 2 };
+        let shown = |moment| {
+            let LocalTime { day, second, .. } = snapshot.at(moment);
+            (day, second)
+        };
+        assert_eq!(shown(5 * SECOND + SECOND - 1), (Day::Sunday, DAY - 2));
+        assert_eq!(shown(6 * SECOND), (Day::Sunday, DAY - 1));
+        assert_eq!(shown(7 * SECOND), (Day::Monday, 0));
+        assert_eq!(shown((7 + 8 * u64::from(DAY)) * SECOND), (Day::Tuesday, 0));
+        assert_eq!(snapshot.at(7 * SECOND).at(8 * SECOND), snapshot.at(8 * SECOND));
+        // A moment before the snapshot shows the snapshot.
+        assert_eq!(shown(0), (Day::Sunday, DAY - 2));
+    }
+}

@@ -17,14 +17,12 @@ use rmcp::{Peer, RoleServer};
 
 use super::groups::Opened;
 use super::notifications::Updates;
-use super::{ClientKey, resources};
+use super::{ClientKey, MAX_URI, resources};
 use conductor_host::host::Host;
 use conductor_stdx::changes::HostChange;
 
 /// Resources that one client may subscribe to.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
-/// Bytes of the address of one.
-pub(super) const MAX_URI: usize = 256;
 
 /// The resources that a client subscribes to.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use super::changes::MAX_URI;
+use super::MAX_URI;
 use conductor_audit::Entry;
 use conductor_host::host::Host;
 use conductor_observer::notification_log::{Notification, NotificationPage, NotificationQuery, Order};

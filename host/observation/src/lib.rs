@@ -235,3 +235,126 @@ impl ObservationView {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use conductor_engine::{NumberRange, RuleSource, RuleSpec, Trigger, ValueRange, compile};
+    use conductor_event::{Cause, DeviceId, MidiMessage, ModeIx, Record, RuleId};
+    use conductor_observer::failure::{Failure, Reason};
+    use conductor_observer::sink_message::{Severity, SinkMessage};
+    use serde_json::json;
+
+    use super::*;
+
+    const GENERATION: u64 = 3;
+
+    /// A set of one rule, which is called `lamp`.
+    fn rules() -> RuleSet<Action> {
+        let trigger =
+            Trigger::ControlChange { controllers: NumberRange::one(7), value: ValueRange::SEVEN_BIT, channel: None };
+        let rule = RuleSpec { name: Some("lamp".to_owned()), ..RuleSpec::new(trigger, Action::Suppress) };
+        compile(RuleSource { modes: Vec::new(), rules: vec![rule] }).unwrap()
+    }
+
+    fn shown(observation: &Observation) -> Value {
+        serde_json::to_value(ObservationView::new(observation, &rules(), GENERATION)).unwrap()
+    }
+
+    fn message(kind: SinkKind, sequence: Option<u64>) -> Observation {
+        let feature = "project:lamp".to_owned().try_into().unwrap();
+        Observation::Sink(SinkMessage { feature, kind, text: "it is dark".to_owned(), left_out: 0, sequence })
+    }
+
+    #[test]
+    fn rules_are_named_only_if_they_are_of_the_set_in_force() {
+        let event = |generation| {
+            Observation::Event(Record {
+                at: 5,
+                device: DeviceId::new("pads"),
+                event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
+                cause: Cause::Input,
+                mode: ModeIx::NONE,
+                generation,
+                fired: [RuleId(0), RuleId(9)].into_iter().collect(),
+            })
+        };
+        let of_now = json!({
+            "kind": "event", "at": 5, "device": "pads", "event": "note-on 36 100",
+            "rules": ["lamp (Suppress)", "rule 9"],
+        });
+        assert_eq!(shown(&event(GENERATION)), of_now);
+        assert_eq!(shown(&event(GENERATION - 1))["rules"], json!(["rule 0", "rule 9"]));
+
+        let failure = |generation| {
+            Observation::Failure(Failure {
+                at: 6,
+                device: DeviceId::new("pads"),
+                rule: RuleId(0),
+                generation,
+                worker: "synth".into(),
+                reason: Reason::TargetNotBound("synth".to_owned()),
+            })
+        };
+        let of_now = json!({
+            "kind": "failure", "at": 6, "rule": "lamp (Suppress)", "worker": "synth",
+            "reason": "no port is bound to \"synth\"",
+        });
+        assert_eq!(shown(&failure(GENERATION)), of_now);
+        assert_eq!(shown(&failure(GENERATION + 1))["rule"], "rule 0");
+    }
+
+    #[test]
+    fn a_message_says_its_sink_and_a_number_only_if_it_is_kept() {
+        let said =
+            |sink: &str| json!({ "kind": "message", "feature": "project:lamp", "sink": sink, "text": "it is dark" });
+        assert_eq!(shown(&message(SinkKind::Diagnostic(Severity::Warning), None)), said("diagnostic"));
+        assert_eq!(shown(&message(SinkKind::Alert, None)), said("alert"));
+        let mut kept = said("notification");
+        kept["sequence"] = json!(12);
+        assert_eq!(shown(&message(SinkKind::Notification, Some(12))), kept);
+    }
+
+    #[test]
+    fn good_news_and_bad_news_have_one_kind_each() {
+        let ports = [Observation::Port("open".to_owned()), Observation::PortTrouble("gone".to_owned())];
+        assert_eq!(ports.each_ref().map(Kind::of), [Kind::Port; 2]);
+        assert_eq!(shown(&ports[0]), json!({ "kind": "port", "text": "open", "trouble": false }));
+        assert_eq!(shown(&ports[1]), json!({ "kind": "port", "text": "gone", "trouble": true }));
+        let reloads = [Observation::Reload("new".to_owned()), Observation::Refused("old".to_owned())];
+        assert_eq!(reloads.each_ref().map(Kind::of), [Kind::Reload; 2]);
+        assert_eq!(shown(&reloads[0]), json!({ "kind": "reload", "text": "new", "trouble": false }));
+        assert_eq!(shown(&reloads[1]), json!({ "kind": "reload", "text": "old", "trouble": true }));
+    }
+
+    #[test]
+    fn a_stream_can_be_asked_for_each_sink_by_itself() {
+        let kinds = [SinkKind::Diagnostic(Severity::Info), SinkKind::Alert, SinkKind::Notification];
+        let asked = [Kind::Diagnostic, Kind::Alert, Kind::Notification];
+        assert_eq!(kinds.map(|kind| Kind::of(&message(kind, None))), asked);
+        for (name, kind) in Kind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn an_event_of_a_conversation_is_json_within_json() {
+        let change =
+            |event: &str| Observation::Chat(ChatChange { conversation: 4, number: 9, event: Arc::from(event) });
+        let told = json!({ "kind": "chat", "conversation": 4, "number": 9, "event": { "kind": "text", "text": "hi" } });
+        assert_eq!(shown(&change(r#"{"kind":"text","text":"hi"}"#)), told);
+        let unknown = Observation::Model(ModelChange { model: "m".to_owned(), error: None });
+        assert_eq!(shown(&unknown), json!({ "kind": "model", "model": "m", "error": null }));
+    }
+
+    #[test]
+    fn what_a_client_reads_is_what_was_written() {
+        let gap = ObservationView::Gap { lost: None };
+        assert_eq!(serde_json::to_value(&gap).unwrap(), json!({ "kind": "gap", "lost": null }));
+        // A host of before controls had names, and one that keeps no notifications, leave those out.
+        let event = json!({ "kind": "event", "at": 1, "device": "d", "event": "clock", "rules": [] });
+        let read: ObservationView = serde_json::from_value(event).unwrap();
+        assert!(matches!(&read, ObservationView::Event { control: None, .. }), "{read:?}");
+    }
+}

@@ -8,7 +8,6 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use crate::grants::Grants;
 use crate::program::Program;
 use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::HostPattern;
@@ -288,7 +287,7 @@ impl Capability {
     }
 
     /// The same, limited to these words. Words that can't be read are left out.
-    fn with_scope(&self, words: &[String]) -> Self {
+    pub(crate) fn with_scope(&self, words: &[String]) -> Self {
         let mut narrow = self.clone();
         match &mut narrow {
             Self::Network { udp, http, .. } => {
@@ -486,22 +485,16 @@ impl Capability {
             }
         }
     }
-
-    /// The part of it that features which come with the host get without being asked for.
-    fn preapproved(&self) -> Option<Self> {
-        let policy = Grants::bundled();
-        match self {
-            Self::Network { .. } => {
-                let policy: Vec<String> = policy.udp.iter().map(ToString::to_string).collect();
-                self.within(&[&self.with_scope(&policy)])
-            }
-            _ => policy.answers(self).then(|| self.clone()),
-        }
-    }
 }
 
 /// What words for HTTP hosts begin with, in the scope of `network`.
 pub(super) const HTTP: &str = "http:";
+
+/// Whether a word of a scope stands for more than one thing that can be named.
+pub fn is_wildcard(word: &str) -> bool {
+    let word = word.strip_prefix(HTTP).unwrap_or(word);
+    word == "*" || word.starts_with("*:") || word.ends_with(":*")
+}
 
 /// Whether one of these patterns has room for `host`.
 fn includes(patterns: &[HostPattern], host: &HostPattern) -> bool {
@@ -522,7 +515,7 @@ impl CapabilityRequest {
         self.capability.key()
     }
 
-    fn with(&self, capability: Capability) -> Self {
+    pub(crate) fn with(&self, capability: Capability) -> Self {
         Self { capability, ..self.clone() }
     }
 
@@ -542,11 +535,6 @@ impl CapabilityRequest {
     /// The part of it that `granted` does not allow; `None` if it allows everything.
     pub fn beyond(&self, granted: &[Self]) -> Option<Self> {
         self.capability.beyond(&capabilities(granted)).map(|capability| self.with(capability))
-    }
-
-    /// The part of it that features which come with the host get without being asked for.
-    pub fn preapproved(&self) -> Option<Self> {
-        self.capability.preapproved().map(|capability| self.with(capability))
     }
 
     /// Puts a grant into a list, together with one that is like it.

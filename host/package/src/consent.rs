@@ -7,6 +7,7 @@
 //! it is printed; see [`terminal`](conductor_terminal).
 
 use crate::admission::Grantee;
+pub use crate::capability::is_wildcard;
 use crate::capability::{Capability, CapabilityRequest, HTTP, SYSEX};
 use crate::grants::Grants;
 use crate::program::Program;
@@ -139,12 +140,6 @@ pub fn word(key: &str, target: &str) -> String {
 fn quoted(word: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_=:./,".contains(c);
     if word.chars().all(is_safe) { word.to_owned() } else { format!("'{}'", escaped(word).replace('\'', "'\\''")) }
-}
-
-/// Whether a word of a scope stands for more than one thing that can be named.
-pub fn is_wildcard(word: &str) -> bool {
-    let word = word.strip_prefix(HTTP).unwrap_or(word);
-    word == "*" || word.starts_with("*:") || word.ends_with(":*")
 }
 
 /// Printable ASCII without blanks, quotes and backslashes: what it is can be seen.

@@ -1,9 +1,7 @@
 //! The descriptor: what a feature says about itself, as its author wrote it in `feature.toml`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, CapabilityKind, CapabilityRequest};
@@ -12,7 +10,8 @@ pub use crate::doors::{CommandDeclaration, Doors, RESERVED_OPTIONS, RouteDeclara
 pub use crate::id::FeatureId;
 pub use crate::provider::{MAX_MODELS, ModelDeclaration, Price, Prices, ProviderDeclaration, Tokens};
 pub use crate::task::{MAX_STOP_TIMEOUT, Restart, TaskDeclaration, TaskStart};
-use crate::{Contributions, Grants};
+pub use crate::tool::{CALL_TIMEOUT, MAX_CALL_TIMEOUT, Tier, ToolDeclaration};
+use crate::{Contributions, Grants, tool};
 use conductor_terminal::{MAX_TEXT, excerpt, is_hidden};
 
 /// The version of the contract that this host serves.
@@ -60,97 +59,6 @@ pub struct ActionDeclaration {
     /// either is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
-}
-
-/// How much a tool can do; see the contract's tool interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tier {
-    /// Looks and answers.
-    ReadOnly,
-    /// Changes what holds until the host stops.
-    Stateful,
-    /// Proposes changes to the configuration.
-    ConfigChange,
-    /// Sends to devices.
-    HardwareIo,
-    /// Does what a person confirms each time, and proposes what a person confirms twice.
-    Privileged,
-}
-
-impl Tier {
-    /// Every tier.
-    pub const ALL: [Self; 5] = [Self::ReadOnly, Self::Stateful, Self::ConfigChange, Self::HardwareIo, Self::Privileged];
-
-    /// As descriptors write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "read-only",
-            Self::Stateful => "stateful",
-            Self::ConfigChange => "config-change",
-            Self::HardwareIo => "hardware-io",
-            Self::Privileged => "privileged",
-        }
-    }
-
-    /// Whether a person has to agree to every single call.
-    pub const fn is_confirmed(self) -> bool {
-        matches!(self, Self::HardwareIo | Self::Privileged)
-    }
-}
-
-/// A tool that the feature contributes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ToolDeclaration {
-    /// The name that models call: a letter, then letters, digits and `_`.
-    pub name: String,
-    /// How much it can do.
-    pub tier: Tier,
-    /// Whether a tool of the tier `privileged` does nothing itself: a person agrees to the plans that it proposes, and
-    /// not to each call before. The host then lets it perform nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub proposes: bool,
-    /// Seconds that a call may take, whatever it waits for, 1 to [`MAX_CALL_TIMEOUT`].
-    #[serde(default = "call_timeout", skip_serializing_if = "is_call_timeout")]
-    pub timeout_seconds: u64,
-    /// What it does, for the model that chooses among tools.
-    pub summary: String,
-    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<String>,
-    /// A command of the program that calls it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<CommandDeclaration>,
-    /// A route of the API that calls it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub route: Option<RouteDeclaration>,
-}
-
-/// Seconds that a call of a tool may take whose declaration does not say.
-pub const CALL_TIMEOUT: u64 = 60;
-/// Seconds that a call of a tool may take at most.
-pub const MAX_CALL_TIMEOUT: u64 = 300;
-
-const fn call_timeout() -> u64 {
-    CALL_TIMEOUT
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_call_timeout(seconds: &u64) -> bool {
-    *seconds == CALL_TIMEOUT
-}
-
-impl ToolDeclaration {
-    /// How long a call may take, whatever it waits for.
-    pub const fn timeout(&self) -> Duration {
-        Duration::from_secs(self.timeout_seconds)
-    }
-
-    /// What leads to it beside its name.
-    pub fn doors(&self) -> Doors {
-        Doors { command: self.command.clone(), route: self.route.clone() }
-    }
 }
 
 /// A hook point of the feature.
@@ -349,7 +257,7 @@ impl Descriptor {
                 ));
             }
         }
-        crate::doors::validate(&self.tools)?;
+        tool::validate_doors(&self.tools)?;
         let rule = "a letter, then letters, digits, - and _";
         names("task", rule, self.tasks.iter().map(|task| &task.name), |c| letters(c) || c == '_' || c == '-')?;
         let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

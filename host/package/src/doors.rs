@@ -9,8 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::descriptor::{Tier, ToolDeclaration};
-
 /// Options of every contributed command, which no argument takes.
 pub const RESERVED_OPTIONS: [&str; 7] = ["args", "config", "confirm", "help", "home", "json", "version"];
 
@@ -70,51 +68,6 @@ pub fn is_door_name(name: &str) -> bool {
     name.len() <= MAX_DOOR_NAME
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
-/// Finds what is wrong with the doors of a feature's tools.
-pub(crate) fn validate(tools: &[ToolDeclaration]) -> Result<(), String> {
-    let rule = format!("a lower-case letter, then a-z, 0-9 and -, at most {MAX_DOOR_NAME}");
-    let (mut commands, mut routes) = (Vec::new(), Vec::new());
-    for tool in tools {
-        let of = &tool.name;
-        if let Some(command) = &tool.command {
-            let CommandDeclaration { name, options, defaults, .. } = command;
-            if !is_door_name(name) {
-                return Err(format!("the command {name:?} of the tool {of} is no name: {rule}"));
-            }
-            if commands.contains(&name) {
-                return Err(format!("the command {name:?} is declared twice"));
-            }
-            if options.len() > MAX_OPTIONS || defaults.len() > MAX_OPTIONS {
-                return Err(format!("the command {name:?} has more than {MAX_OPTIONS} options or defaults"));
-            }
-            if let Some(option) = options.keys().find(|option| !is_door_name(option)) {
-                return Err(format!("the option {option:?} of the command {name} is no name: {rule}"));
-            }
-            if let Some(option) = options.keys().find(|option| RESERVED_OPTIONS.contains(&option.as_str())) {
-                return Err(format!("the command {name} can't have the option {option}: every command has its own"));
-            }
-            commands.push(name);
-        }
-        if let Some(RouteDeclaration { name, .. }) = &tool.route {
-            if !is_door_name(name) {
-                return Err(format!("the route {name:?} of the tool {of} is no name: {rule}"));
-            }
-            if routes.contains(&name) {
-                return Err(format!("the route {name:?} is declared twice"));
-            }
-            // Its answer is the result alone: there is no place in it for a question to a person, or for plans.
-            if !matches!(tool.tier, Tier::ReadOnly | Tier::Stateful) {
-                return Err(format!(
-                    "the tool {of} has a route; only tools of the tiers read-only and stateful can, and it is {}",
-                    tool.tier.as_str()
-                ));
-            }
-            routes.push(name);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::capability::{Capability, CapabilityKind, CapabilityRequest, join};
-use crate::consent::is_wildcard;
+use crate::capability::{Capability, CapabilityKind, CapabilityRequest, is_wildcard, join};
 use crate::program::Program;
 use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
@@ -369,6 +368,27 @@ impl Grants {
             }
             other => format!("{} = true", other.kind().as_str().replace('-', "_")),
         }
+    }
+}
+
+impl Capability {
+    /// The part of it that features which come with the host get without being asked for.
+    fn preapproved(&self) -> Option<Self> {
+        let policy = Grants::bundled();
+        match self {
+            Self::Network { .. } => {
+                let policy: Vec<String> = policy.udp.iter().map(ToString::to_string).collect();
+                self.within(&[&self.with_scope(&policy)])
+            }
+            _ => policy.answers(self).then(|| self.clone()),
+        }
+    }
+}
+
+impl CapabilityRequest {
+    /// The part of it that features which come with the host get without being asked for.
+    pub fn preapproved(&self) -> Option<Self> {
+        self.capability.preapproved().map(|capability| self.with(capability))
     }
 }
 

@@ -26,6 +26,7 @@ pub mod program;
 pub mod provider;
 pub mod structure;
 mod task;
+mod tool;
 pub mod wasi;
 
 pub use contributions::Contributions;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::descriptor::MAX_SENTENCE;
-
 /// Models that a descriptor may declare for one provider.
 pub const MAX_MODELS: usize = 64;
+
+/// The longest source of what is known of a model, in bytes.
+const MAX_SOURCE: usize = 500;
 
 /// The most that a million tokens may cost, in US dollars.
 const MAX_PRICE: f64 = 100_000.0;
@@ -246,7 +247,7 @@ impl ProviderDeclaration {
                 }
             }
             for source in std::iter::once(&model.source).chain(&model.prices_source) {
-                if !source.starts_with("https://") || source.len() > MAX_SENTENCE {
+                if !source.starts_with("https://") || source.len() > MAX_SOURCE {
                     return Err(format!("the model {name} has the source {source:?}, which is not an https address"));
                 }
             }

@@ -10,7 +10,9 @@
 
 mod destination;
 pub mod effect;
+mod elsewhere;
 mod reach;
+mod rule;
 mod variables;
 
 use std::cmp::Reverse;
@@ -20,9 +22,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::destination::sent_elsewhere;
 use self::effect::{Effect, Kind, canonical_without, quoted};
-use self::reach::{APART, Reach, Rule, opens_unbound};
+use self::elsewhere::sent_elsewhere;
+use self::reach::{Reach, opens_unbound};
+use self::rule::{APART, Rule};
 use conductor_config::Config;
 use conductor_stdx::digest::sha256;
 use conductor_stdx::plural::plural;

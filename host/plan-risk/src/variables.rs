@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::effect;
-use crate::reach::{Rule, modes_asked};
+use crate::rule::{Rule, modes_asked};
 use conductor_config::{Action, Config, Mapping};
 
 /// Marks the mappings that change a variable on which the start of a program depends, and returns those variables.

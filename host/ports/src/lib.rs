@@ -29,6 +29,7 @@ pub mod midi;
 pub mod osc;
 pub mod osc_packet;
 mod osc_shape;
+mod plan;
 mod port_thread;
 mod receive_buffer;
 pub mod resolve;

@@ -16,17 +16,38 @@ use parking_lot::Mutex;
 use super::backend_thread::{BackendThread, NoAnswer};
 use super::binding::Channels;
 use super::coalescing::Pacer;
+use super::plan::PortPlan;
 use super::resolve::{Labels, PortKey, Resolution, Resolved, key, resolve};
 use super::sink::{InputRouting, PortCounters, RoutedDevice};
-use super::supervisor::{POLL_INTERVAL, PortEvents, PortPlan, RECONNECT_GRACE, lock};
 use super::{
-    Connection, Direction, EventSink, PortBackend, PortError, PortInfo, Protocol, SysExIdentity, UsbDevice,
+    Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol, SysExIdentity, UsbDevice,
     status::{DiscoveredPort, PortState, PortsStatus},
 };
 use crate::engine_input::Input;
 
+/// How often ports are listed. A new port is open within this time and what opening takes.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long a device may be away without what it has begun being given up.
+pub const RECONNECT_GRACE: Duration = Duration::from_secs(5);
+
 /// How long a port that could not be opened is left alone.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What the supervisor reports to its owner.
+pub trait PortEvents: Send {
+    /// A port was opened or closed, as text.
+    fn changed(&mut self, text: String);
+    /// A port or a backend can't be had, as text.
+    fn trouble(&mut self, text: String);
+    /// Nothing more is to be expected of what the device has begun: it is gone, muted, or not listened to
+    /// any more.
+    fn gone(&mut self, device: &DeviceId);
+    /// An output that rules send to is there.
+    fn output(&mut self, target: &str, port: Box<dyn MidiOut>);
+    /// An output that rules send to is gone.
+    fn output_gone(&mut self, target: &str);
+}
 
 /// Commands to the thread, and where it reports that they are done.
 pub(super) enum Command {
@@ -199,7 +220,7 @@ impl PortThread {
         self.look_at_outputs(&resolution, &mut status);
         self.give_up_what_stays_away();
 
-        *lock(&self.status) = PortsStatus::new(&self.plan, &resolution, status, ignored, unreachable, &self.muted);
+        *self.status.lock() = PortsStatus::new(&self.plan, &resolution, status, ignored, unreachable, &self.muted);
     }
 
     fn list(&mut self) -> (Vec<PortInfo>, Vec<(String, String)>) {
@@ -226,7 +247,7 @@ impl PortThread {
     }
 
     fn report_backends(&mut self, unreachable: &[(String, String)]) {
-        let before = lock(&self.status).unreachable.clone();
+        let before = self.status.lock().unreachable.clone();
         for (name, reason) in unreachable {
             if !before.iter().any(|(known, _)| known == name) {
                 self.events.trouble(format!("{reason}. The rest works."));

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::binding::BindingSpec;
+use super::plan::PortPlan;
 use super::resolve::{BindingState, Resolution};
-use super::supervisor::PortPlan;
 use super::{Direction, Matcher, PortInfo, Protocol};
 
 /// The state of a port.

@@ -6,55 +6,20 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use conductor_event::DeviceId;
 use conductor_listening::Listening;
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
 use crossbeam_channel::Sender;
-use parking_lot::{Mutex, MutexGuard};
-use regex::Regex;
+use parking_lot::Mutex;
 
+use super::PortBackend;
+pub use super::plan::PortPlan;
 use super::port_thread::{Command, PortThread};
+pub use super::port_thread::{POLL_INTERVAL, PortEvents, RECONNECT_GRACE};
 use super::resolve::{Labels, resolve};
 pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideState, SideStatus};
-use super::{BindingSpec, MidiOut, PortBackend, PortInfo, Protocol};
 use crate::engine_input::Input;
-
-/// How often ports are listed. A new port is open within this time and what opening takes.
-pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
-
-/// How long a device may be away without what it has begun being given up.
-pub const RECONNECT_GRACE: Duration = Duration::from_secs(5);
-
-/// Which ports are opened.
-#[derive(Debug, Clone, Default)]
-pub struct PortPlan {
-    /// The configured bindings that are enabled.
-    pub bindings: Vec<BindingSpec>,
-    /// Those that are not.
-    pub disabled: Vec<(String, Protocol)>,
-    /// Open inputs that no binding matches, too.
-    pub open_unbound: bool,
-    /// Hear ambiguous ports under their own names: for looking only, where there are no rules.
-    pub hear_ambiguous: bool,
-    /// MIDI inputs open at once, at most.
-    pub max_midi_ports: usize,
-    /// Names of ports that are left alone.
-    pub ignore: Vec<Regex>,
-    /// Ask MIDI devices who they are.
-    pub probe_identity: bool,
-    /// The outputs that rules send to, by alias or port name.
-    pub targets: Vec<String>,
-}
-
-impl PortPlan {
-    /// The ports that are left alone, and the others.
-    pub(super) fn without_ignored(&self, ports: Vec<PortInfo>) -> (Vec<PortInfo>, Vec<PortInfo>) {
-        ports.into_iter().partition(|port| self.ignore.iter().any(|name| name.is_match(&port.name)))
-    }
-}
 
 /// A look at the ports of a supervisor.
 #[derive(Debug, Clone)]
@@ -63,23 +28,8 @@ pub struct PortsReader(Arc<Mutex<PortsStatus>>);
 impl PortsReader {
     /// All ports, as of now.
     pub fn status(&self) -> PortsStatus {
-        lock(&self.0).clone()
+        self.0.lock().clone()
     }
-}
-
-/// What the supervisor reports to its owner.
-pub trait PortEvents: Send {
-    /// A port was opened or closed, as text.
-    fn changed(&mut self, text: String);
-    /// A port or a backend can't be had, as text.
-    fn trouble(&mut self, text: String);
-    /// Nothing more is to be expected of what the device has begun: it is gone, muted, or not listened to
-    /// any more.
-    fn gone(&mut self, device: &DeviceId);
-    /// An output that rules send to is there.
-    fn output(&mut self, target: &str, port: Box<dyn MidiOut>);
-    /// An output that rules send to is gone.
-    fn output_gone(&mut self, target: &str);
 }
 
 /// The way to the supervisor. Dropping it closes every port.
@@ -127,7 +77,7 @@ impl Mutes {
     }
 
     fn device(&self, name: &str) -> Result<String, UnknownDevice> {
-        let status = lock(&self.status);
+        let status = self.status.lock();
         if status.bindings.iter().any(|binding| binding.alias == name) {
             return Ok(name.to_owned());
         }
@@ -224,7 +174,7 @@ impl Supervisor {
 
     /// The ports as they were at the last look.
     pub fn status(&self) -> PortsStatus {
-        lock(&self.status).clone()
+        self.status.lock().clone()
     }
 
     /// The same, for code that must not own the supervisor.
@@ -256,8 +206,4 @@ pub fn look(backends: Vec<Box<dyn PortBackend>>, plan: &PortPlan) -> PortsStatus
     let resolution = resolve(&ports, &plan.bindings, &Labels::default());
     let status = (0..ports.len()).map(|place| DiscoveredPort::closed(&resolution, place, false)).collect();
     PortsStatus::new(plan, &resolution, status, ignored, unreachable, &HashSet::new())
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

@@ -3,14 +3,16 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod malformed;
 mod named;
 mod number;
 
+pub use malformed::Malformed;
 pub use named::{
     BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, KEY, KeyNumber, NOTE, Note, PLAIN, STICK, Single, TRIGGER,
 };
 pub use number::{
     Bounds, ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds,
-    DmxRange, Inputs, KeyRange, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange,
-    TriggerRange, WIDE_MAX, WideBounds,
+    DmxRange, Inputs, KeyRange, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange, TriggerRange, WIDE_MAX,
+    WideBounds,
 };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use conductor_names::{channel, controller, gamepad, key, note};
 use conductor_stdx::nearest::nearest;
 
-use crate::number::{IntegerOrText, Malformed};
+use crate::malformed::{IntegerOrText, Malformed};
 
 /// Numbers without names.
 pub const PLAIN: u8 = 0;

@@ -2,17 +2,16 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use conductor_expression::Inputs;
 use conductor_expression::{Bound, Expression, Mistake, Names, Slots};
 
+use crate::malformed::{IntegerOrText, Malformed};
 use crate::named::{self, BUTTON, CHANNEL, CONTROLLER, KEY, NOTE, PLAIN, STICK, TRIGGER};
 
 /// The largest value of a MIDI data byte, and so of a note, a velocity or a controller.
@@ -20,29 +19,6 @@ pub const DATA_MAX: u8 = 127;
 
 /// The largest value of a 14-bit MIDI quantity, such as pitch bend.
 pub const WIDE_MAX: u16 = 16_383;
-
-/// Why a text is not what it should be; the message says which part of it, and completes
-/// "the text is wrong: …".
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{why}")]
-pub struct Malformed {
-    why: String,
-    /// The part of the text that is wrong, in bytes; all of it if there is none.
-    pub place: Option<Range<usize>>,
-}
-
-impl Malformed {
-    /// All of the text is wrong, for this reason.
-    pub fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), place: None }
-    }
-}
-
-impl From<Mistake> for Malformed {
-    fn from(mistake: Mistake) -> Self {
-        Self { why: mistake.to_string(), place: Some(mistake.place) }
-    }
-}
 
 /// One number from `MIN` to `MAX` or an unbroken range of them, both ends included.
 ///
@@ -387,39 +363,6 @@ impl<const NAMES: u8> JsonSchema for NumberExpr<NAMES> {
     /// Has no bounds of its own: each field that holds one says what a plain number may be.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": ["integer", "string"], "format": Self::FORMAT })
-    }
-}
-
-/// Reads a value that is written as an integer or as a text of its own small language.
-pub(crate) struct IntegerOrText<'e, F> {
-    pub(crate) expected: &'e str,
-    pub(crate) from_integer: F,
-}
-
-impl<T, F> Visitor<'_> for IntegerOrText<'_, F>
-where
-    T: FromStr<Err = Malformed>,
-    F: Fn(i64) -> Option<T>,
-{
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected)
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
-        (self.from_integer)(number).ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
-        i64::try_from(number)
-            .ok()
-            .and_then(&self.from_integer)
-            .ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &self))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 

@@ -690,3 +690,130 @@ pub fn bundled(folder: &Path) -> Vec<PathBuf> {
     packages.sort();
     packages
 }
+
+#[cfg(test)]
+mod tests {
+    use conductor_observer::sink_message::SinkQueue;
+    use conductor_sandbox::Compiler;
+    use conductor_sandbox::host_functions::Services;
+    use conductor_sandbox::host_functions::udp::SystemDatagrams;
+    use conductor_stdx::digest::sha256;
+
+    use super::*;
+
+    /// A component without anything in it, and the custom section that says what feature it is.
+    fn package(id: &str) -> Vec<u8> {
+        let descriptor = format!("id = '{id}'\nname = 'Lamp'\nversion = '1'\ncontract = '0.1'\n");
+        let name = b"conductor:feature";
+        let length = 1 + name.len() + descriptor.len();
+        assert!(length < 128, "a length of one byte in LEB128");
+        let section = [&[0, length as u8, name.len() as u8][..], name, descriptor.as_bytes()].concat();
+        [&b"\0asm\x0d\0\x01\0"[..], &section].concat()
+    }
+
+    /// The registry with one feature, which is at `path`; nothing can be compiled.
+    fn with(source: FeatureSource) -> Registry {
+        let (sinks, said) = SinkQueue::new();
+        let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)));
+        let sandbox = Sandbox::new(None, services, Compiler::program("/nonexistent/conductor")).unwrap();
+        let (observer, _, _) = conductor_observer::start(said, None).unwrap();
+        Registry::default().with(vec![source], &sandbox, &observer)
+    }
+
+    fn refused(name: &str, reason: &str) -> Entry {
+        let source = FeatureSource { name: name.to_owned(), ..FeatureSource::default() };
+        Entry::Refused { source: Box::new(source), identity: None, reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn what_a_package_calls_itself_has_to_fit_where_it_comes_from() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("lamp.wasm");
+        let reason = |id: &str, source: FeatureSource| {
+            std::fs::write(&path, package(id)).unwrap();
+            let registry = with(FeatureSource { path: path.clone(), label: Some("it".to_owned()), ..source });
+            let identity = registry.identity("lamp").unwrap();
+            assert_eq!((identity.id.as_str(), identity.digest), (id, sha256(&package(id))));
+            registry.refused().into_iter().map(|(name, reason)| format!("{name} {reason}")).collect::<String>()
+        };
+        let lamp = FeatureSource { name: "lamp".to_owned(), ..FeatureSource::default() };
+        let false_source = "calls itself builtin:lamp; only features that come with the host are `builtin:`";
+        assert_eq!(reason("builtin:lamp", lamp.clone()), format!("lamp it: {false_source}"));
+        let bundled = FeatureSource { bundled: true, ..lamp.clone() };
+        assert!(reason("project:lamp", bundled.clone()).contains("calls itself project:lamp"));
+        assert!(reason("project:torch", lamp.clone()).ends_with("write it as [features.torch]"));
+        let altered = FeatureSource { digest: Some("00".repeat(32)), ..lamp.clone() };
+        assert!(reason("project:lamp", altered).contains("was altered"));
+        // What fits gets as far as the compiler, which is not there.
+        let source = FeatureSource { digest: Some(sha256(&package("project:lamp"))), ..lamp };
+        for why in [reason("project:lamp", source), reason("builtin:lamp", bundled)] {
+            assert!(!["altered", "calls itself", "write it as"].iter().any(|no| why.contains(no)), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_and_nothing_is_known_of_it() {
+        let home = tempfile::tempdir().unwrap();
+        let source = |path| FeatureSource { name: "lamp".to_owned(), path, ..FeatureSource::default() };
+        let registry = with(source(home.path().join("nothing.wasm")));
+        assert_eq!((registry.names(), registry.identity("lamp")), (vec!["lamp".to_owned()], None));
+        assert!(registry.has("lamp") && registry.requests("lamp").is_none() && registry.trouble("lamp", 1).is_some());
+        assert!(registry.tools().next().is_none() && registry.action_names().is_empty());
+        assert_eq!(registry.lift_quarantine("lamp"), None, "it does not run");
+        assert!(matches!(registry.switch_task("lamp", "any", true), Err(TaskError::NoFeature(name)) if name == "lamp"));
+    }
+
+    #[test]
+    fn an_action_of_a_feature_that_is_not_in_force_says_why() {
+        let entries = [("lamp", "it trapped"), ("torch", "it is gone")];
+        let registry = Registry {
+            entries: entries.into_iter().map(|(name, reason)| (name.to_owned(), refused(name, reason))).collect(),
+            absent: Vec::new(),
+        };
+        let why = |registry: &Registry, action: &str| match registry.find(action) {
+            Lookup::Refused { feature, reason } => Some((feature, reason)),
+            Lookup::Unknown => None,
+            other => panic!("{other:?}"),
+        };
+        let of = |feature: &str, reason: &str| Some((feature.to_owned(), reason.to_owned()));
+        assert_eq!(why(&registry, "lamp:Light"), of("lamp", "it trapped"));
+        assert_eq!((why(&registry, "Light"), why(&registry, "other:Light")), (None, None));
+
+        // A configuration that is only looked at, without one feature and with one that is not in force.
+        let set = |name: &str| BTreeSet::from([name.to_owned()]);
+        let looked = registry.seen_by(&set("torch"), &set("fan"));
+        assert_eq!(looked.names(), ["lamp"]);
+        assert_eq!(why(&looked, "torch:Light"), None);
+        for action in ["fan:Turn", "Turn"] {
+            let (feature, reason) = why(&looked, action).unwrap();
+            assert!(feature == "fan" && reason.contains("not in force"), "{action}: {feature} {reason}");
+        }
+    }
+
+    #[test]
+    fn a_source_grants_what_the_configuration_grants_to_these_very_bytes() {
+        let id = FeatureId::try_from("project:lamp".to_owned()).unwrap();
+        let configured = ConfiguredGrants {
+            id: id.clone(),
+            digest: Some("ab".repeat(32)),
+            grants: Grants { alert: true, ..Grants::default() },
+        };
+        let policy = Grants { timers: true, ..Grants::default() };
+        let source = FeatureSource { grants: policy.clone(), configured: Some(configured), ..FeatureSource::default() };
+        let both = Grants { alert: true, timers: true, ..Grants::default() };
+        assert_eq!(source.grants_for(&id, &"ab".repeat(32)), both);
+        assert_eq!(source.grants_for(&id, &"cd".repeat(32)), policy);
+        let other = FeatureId::try_from("project:torch".to_owned()).unwrap();
+        assert_eq!(source.grants_for(&other, &"ab".repeat(32)), policy);
+    }
+
+    #[test]
+    fn bundled_packages_are_found_by_their_ending_in_the_order_of_names() {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["b.wasm", "a.wasm", "a.wasm.sig", "wasm", "readme.md"] {
+            std::fs::write(home.path().join(name), "").unwrap();
+        }
+        assert_eq!(bundled(home.path()), ["a.wasm", "b.wasm"].map(|name| home.path().join(name)));
+        assert_eq!(bundled(&home.path().join("none")), Vec::<PathBuf>::new());
+    }
+}

@@ -15,7 +15,7 @@ use conductor_host::control::gate::{ToolRequest, ToolResult};
 use conductor_host::control::plan::PlanSummary;
 use conductor_host::host::PlanView;
 use conductor_host::host::status::Status;
-use conductor_learn_mapping::{self as learn_mapping, LearnError, Learned};
+use conductor_learn_mapping::{self as learn_mapping, LearnError, Learned, Started};
 use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
@@ -330,12 +330,11 @@ fn done(client: &Client, act: &Act) -> Result<Reply, String> {
         }
         Act::Listen { device } => {
             let asked = device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
-            let ToolResult { result, .. } =
-                tool(client, "conductor_start_learn", &asked).map_err(|error| error.to_string())?;
-            return result["session"]
-                .as_u64()
-                .map(Reply::Listening)
-                .ok_or_else(|| "conductor_start_learn named no session".to_owned());
+            let name = "conductor_start_learn";
+            let ToolResult { result, .. } = tool(client, name, &asked).map_err(|error| error.to_string())?;
+            let started = learn_mapping::understood(name, &result);
+            let Started { session } = started.map_err(|error: LearnError<AskError>| error.to_string())?;
+            return Ok(Reply::Listening(session));
         }
         Act::StopListening { session } => {
             tool(client, "conductor_stop_learn", &json!({ "session": session })).map(|_| said(String::new()))

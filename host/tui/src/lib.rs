@@ -2,7 +2,7 @@
 //!
 //! It is a client of the API as any other. [`run`] has the terminal until it ends. What is known and shown is one value
 //! (`state`), which what the host says (`api`) and what a person does (`input`, by one table of keys) change; `view` draws
-//! it, `layout` says where, `text` escapes what others wrote, and `session` takes the terminal and gives it back.
+//! it, `state::layout` says where, `text` escapes what others wrote, and `session` takes the terminal and gives it back.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, bounded, select};
 
 use api::{Askers, FromHost};
-use layout::Size;
 use session::{FromTerminal, Session};
+use state::layout::Size;
 use state::live::TICK;
 use state::{Input, State};
 
@@ -24,7 +24,6 @@ mod action_keys;
 mod api;
 mod config_view;
 mod input;
-mod layout;
 #[cfg(all(test, unix))]
 #[path = "../../conductor/tests/terminal/pty.rs"]
 mod pty;

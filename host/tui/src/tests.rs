@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::api::{Act, FromHost, Query, Reply, Request};
 use crate::input::{BINDINGS, Command, Key, Screen, bindings};
-use crate::layout;
+use crate::state::layout;
 use crate::state::live::MAX_ROWS;
 use crate::state::{Input, State};
 use crate::view::render;

@@ -6,8 +6,8 @@ use ratatui::layout::Position;
 use ratatui::style::Color;
 
 use crate::input::{BINDINGS, Command, Context, Screen, key_of};
-use crate::layout::{self, BODY, NEEDED};
 use crate::state::front::{About, Front, Prompt};
+use crate::state::layout::{self, BODY, NEEDED};
 use crate::state::{Extent, Link, State};
 use crate::text::{Look, Row, cut, wrapped, wrapped_line};
 

@@ -7,6 +7,7 @@ use std::error::Error as _;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -17,11 +18,11 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::answer::{Body, BodyError, ErrorAnswer, fresh};
 use super::guard::only;
-use super::server::ConnectionPlace;
 use super::sessions::Session;
 
 /// Headers of a request that go on to the host.
@@ -32,6 +33,9 @@ const HANDSHAKE: [HeaderName; 2] = [header::SEC_WEBSOCKET_KEY, header::SEC_WEBSO
 const ANSWERED: [HeaderName; 3] = [header::CONTENT_TYPE, header::RETRY_AFTER, header::ALLOW];
 /// What the host calls this client.
 const NAME: &str = "conductor-ui";
+
+/// A place among the connections, which a WebSocket holds beyond its request.
+pub(super) type ConnectionPlace = Arc<OwnedSemaphorePermit>;
 
 /// What drives a connection to the host. It ends when this is dropped.
 type Driver = AbortOnDropHandle<hyper::Result<()>>;

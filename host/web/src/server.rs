@@ -13,10 +13,10 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::answer::{Body, ErrorAnswer, fresh, page, protect, whole};
-use super::forward::forward;
+use super::forward::{ConnectionPlace, forward};
 use super::guard::{self, Place};
 use super::pages::Pages;
 use super::sessions::Sessions;
@@ -32,9 +32,6 @@ const SIGN_IN: &str = "/sign-in/";
 /// For a person who opens a link that signs in no longer.
 const USED: &str = "This link was used already, or is too old. Press Enter where <code>conductor ui</code> runs: it \
                     prints another.";
-
-/// A place among the connections, which a WebSocket holds beyond its request.
-pub(super) type ConnectionPlace = Arc<OwnedSemaphorePermit>;
 
 /// The server, bound to its port. Dropping [`serve`](Self::serve) ends it, and all sessions.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use zbus::message::Type;
 use zbus::names::OwnedUniqueName;
 use zbus::{Connection, MatchRule, Message, MessageStream, connection};
 
-use super::desktop::{End, WatchError, is_wayland};
+use super::display::{End, WatchError, is_wayland};
 use super::names::{application_id, program};
 use super::{ActiveWindow, Application};
 

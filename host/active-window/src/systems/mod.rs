@@ -3,6 +3,8 @@
 #[cfg(all(unix, not(target_os = "macos")))]
 mod desktop;
 #[cfg(all(unix, not(target_os = "macos")))]
+mod display;
+#[cfg(all(unix, not(target_os = "macos")))]
 mod kwin;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod names;

@@ -16,7 +16,7 @@ use wayland_protocols_wlr::foreign_toplevel::v1::client::zwlr_foreign_toplevel_m
     self as manager, ZwlrForeignToplevelManagerV1 as Manager,
 };
 
-use super::desktop::{End, WatchError, is_wayland};
+use super::display::{End, WatchError, is_wayland};
 use super::names::application_id;
 use super::{ActiveWindow, Application};
 

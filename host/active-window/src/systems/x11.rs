@@ -10,7 +10,7 @@ use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window};
 use x11rb::rust_connection::RustConnection;
 
-use super::desktop::{End, WatchError, is_wayland, is_x};
+use super::display::{End, WatchError, is_wayland, is_x};
 use super::names::{class, is_here, program};
 use super::{ActiveWindow, Application};
 

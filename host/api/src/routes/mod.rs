@@ -13,6 +13,7 @@ pub(super) mod lock;
 pub(super) mod models;
 pub(super) mod modes;
 pub(super) mod notifications;
+pub mod openapi;
 pub(super) mod plans;
 pub(super) mod secrets;
 pub(super) mod skills;

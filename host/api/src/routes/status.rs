@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
 
-use crate::openapi::{self, Document};
+use super::openapi::{self, Document};
 use crate::route::{Route, get};
 use conductor_host::host::Host;
 use conductor_host::host::status::Status;

@@ -2,16 +2,16 @@
 
 use std::io::Write as _;
 
-use super::suggest::{changes, parts, usb};
 use super::{CommandResult, Failure, Paths, devices, ports};
 use crate::embedding::make_home;
 use conductor_config_text::edit::{Change, edited};
+use conductor_control_names::setup::{SetupChange, changes, parts, usb};
 use conductor_device_profile::{Confidence, Library, Suggested, alias_for, aliases};
 use conductor_ports::Direction;
 use conductor_ports::status::{DiscoveredPort, PortState, PortsStatus};
 use conductor_stdx::plural::plural;
 use conductor_terminal::{self as terminal, excerpt, outln};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Bytes of a port's name that are shown.
 const MAX_NAME: usize = 60;
@@ -110,7 +110,7 @@ fn compose(status: &PortsStatus, library: &Library) -> Result<Composed, Failure>
             Some((profile, fit)) => parts(status, port, profile, fit, &written),
             None => vec![unknown(port, &alias_for(&port.port.name, &aliases(&written)))],
         };
-        let changes: Vec<Change> = changes(&suggested, &written).into_iter().filter_map(change).collect();
+        let changes: Vec<Change> = changes(&suggested, &written).into_iter().map(change).collect();
         match edited(&text, &changes) {
             Ok(with) if conductor_config::parse(&with, "").is_ok() => text = with,
             _ => {
@@ -150,9 +150,8 @@ fn unknown(port: &DiscoveredPort, alias: &str) -> Suggested {
 }
 
 /// A change of a plan as one of the text.
-fn change(value: Value) -> Option<Change> {
-    let path = value["path"].as_str()?.split('/').map(str::to_owned).collect();
-    Some(Change { path, value: value.get("value").cloned() })
+fn change(SetupChange { path, value }: SetupChange) -> Change {
+    Change { path: path.split('/').map(str::to_owned).collect(), value: Some(value) }
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use crossbeam_channel::Receiver;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::tool::asked;
 use super::{CommandResult, Failure, Paths, learn_mapping, named, signals};
-use conductor_learn_mapping::{Control, Gesture, Learned, Unbound};
+use conductor_learn_mapping::{Control, Gesture, Learned, Started, Unbound, understood};
 use conductor_ports::status::DiscoveredPort;
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 use conductor_timeline::named::comment;
@@ -52,8 +52,7 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     // What is wrong with it is said before anybody moves anything.
     let action = arguments.map.as_deref().map(|text| learn_mapping::action(places, text)).transpose()?;
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
-    let started = asked(places, "conductor_start_learn", &device)?;
-    let session = &started.result["session"];
+    let Started { session } = read(places, "conductor_start_learn", &device)?.0;
     let device = arguments.device.as_deref();
     // Counted before anybody is asked to move anything: what is moved at once counts, too.
     let mut count = events(places, device)?;
@@ -98,13 +97,16 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     }
 }
 
+/// What a tool returned: as this program reads it, and as it is.
+pub(super) fn read<T: DeserializeOwned>(places: &Paths, tool: &str, args: &Value) -> Result<(T, Value), Failure> {
+    let result = asked(places, tool, args)?.result;
+    let understood = understood(tool, &result).map_err(|error| learn_mapping::failure(error, ""))?;
+    Ok((understood, result))
+}
+
 /// What was learned: as this command reads it, and as the tool returned it.
 fn stop(places: &Paths, args: &Value) -> Result<(Learned, Value), Failure> {
-    let result = asked(places, "conductor_stop_learn", args)?.result;
-    let learned = Learned::deserialize(&result).map_err(|error| {
-        Failure::Failed(anyhow::anyhow!("what the tool conductor_stop_learn returned is not understood: {error}"))
-    })?;
-    Ok((learned, result))
+    read(places, "conductor_stop_learn", args)
 }
 
 /// How a wait ended.

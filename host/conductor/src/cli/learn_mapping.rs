@@ -77,7 +77,7 @@ fn failed(why: String) -> Failure {
     Failure::Failed(anyhow::Error::msg(why))
 }
 
-fn failure(error: LearnError<Failure>, about: &str) -> Failure {
+pub(super) fn failure(error: LearnError<Failure>, about: &str) -> Failure {
     match error {
         LearnError::Wrong(why) => Failure::Wrong(format!("conductor: {about}{why}")),
         LearnError::Failed(why) => failed(why),

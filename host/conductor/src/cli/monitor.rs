@@ -13,6 +13,7 @@ use conductor_host::host::Host;
 use conductor_observation::{Kind, ObservationView};
 use conductor_terminal::{self as terminal, Lines, errln};
 use conductor_timeline::named;
+use serde::Deserialize;
 
 /// Columns of a line: an OSC packet may hold 64 KB of text.
 const MAX_COLUMNS: usize = 1000;
@@ -81,6 +82,12 @@ fn arranged((line, came_of_it): (String, String), columns: Option<u16>) -> Vec<S
     }
 }
 
+/// What is said of an event of a conversation: hosts of other versions may have other kinds.
+#[derive(Deserialize)]
+struct OfConversation {
+    kind: String,
+}
+
 /// An observation, and what came of it.
 fn words(view: &ObservationView) -> (String, String) {
     let line = match view {
@@ -106,7 +113,8 @@ fn words(view: &ObservationView) -> (String, String) {
             format!("{:>14}  the show was {} by {by}", "", if *locked { "locked" } else { "unlocked" })
         }
         ObservationView::Chat { conversation, event, .. } => {
-            format!("{:>14}  conversation {conversation}: {}", "", event["kind"].as_str().unwrap_or_default())
+            let kind = OfConversation::deserialize(event).map_or_else(|error| error.to_string(), |event| event.kind);
+            format!("{:>14}  conversation {conversation}: {kind}", "")
         }
         ObservationView::Model { model, error: None } => format!("{:>14}  the model {model} answers", ""),
         ObservationView::Model { model, error: Some(error) } => {

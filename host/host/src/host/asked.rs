@@ -210,16 +210,18 @@ impl Host {
             self.note_asked("reload", caller, "", Some(&locked));
             return Err(locked.into());
         }
-        let (file, _) = self.config_on_disk()?;
+        // From here on no plan can be applied: the text that is read now would take back what it writes.
+        let mut state = self.state();
+        let (file, text) = self.config_on_disk()?;
         self.note_asked("reload", caller, &file.display().to_string(), None::<&String>);
         // Features first: rules that are new may need what is new. Where the old rules can't go with it, that is
         // said, and the new ones may.
-        if let Err(wrong) = self.reload_features() {
+        if let Err(wrong) = self.put_features_in_force(&mut state) {
             tracing::warn!("{} mistakes with what is installed now", wrong.count(Severity::Error));
         }
         let name = self.in_force.load().source.file().to_owned();
         let told = |found: Diagnostics| if caller.is_owner() { found } else { found.without_lines() };
-        match self.reload_read(&name, || Ok::<_, ReloadError>(self.config_on_disk()?.1))? {
+        match self.put_in_force(&mut state, &text, &name) {
             Ok(Reloaded { warnings, generation, rules }) => {
                 Ok(Reloaded { warnings: told(warnings), generation, rules })
             }

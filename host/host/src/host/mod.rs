@@ -264,11 +264,14 @@ impl Host {
     /// except that features end which were disabled, removed or lost a grant; what rules do with
     /// them fails.
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
-        let mut state = self.state();
+        self.put_features_in_force(&mut self.state())
+    }
+
+    fn put_features_in_force(&self, state: &mut State) -> Result<Reloaded, Diagnostics> {
         let before = self.in_force.load();
         let loaded = state.reader.parse(before.source.text(), before.source.file(), before.source.included())?;
         let sources = self.assembler.feature_sources(&loaded);
-        let result = self.make(loaded).map(|made| self.swap_in(&mut state, made));
+        let result = self.make(loaded).map(|made| self.swap_in(state, made));
         // That a configuration was refused is none the less so for other features.
         self.in_force.set_refused(before.refused.clone());
         match &result {

@@ -1,9 +1,9 @@
 //! What clicks and the wheel do.
 
 use super::State;
+use super::layout::{self, List};
 use super::live::Pane;
 use crate::input::Command;
-use crate::layout::{self, List};
 
 /// Lines that one step of the wheel moves by.
 const WHEEL: isize = 3;

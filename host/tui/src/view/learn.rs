@@ -5,9 +5,9 @@ use conductor_learn_mapping::{Control, Gesture, Unbound};
 use super::{Part, field, sentence, title};
 use crate::action_keys::ActionKey;
 use crate::input::{Command, Context, key_of};
-use crate::layout;
 use crate::state::State;
 use crate::state::front::{Front, Prompt, Purpose};
+use crate::state::layout;
 use crate::state::learn::Listening;
 use crate::text::{Look, Row};
 

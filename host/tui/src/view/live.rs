@@ -1,9 +1,9 @@
 //! The screen Live: sources with their rates, events as they come, and an event that is opened.
 
 use super::{Part, more_columns, rate, sentence, title, width};
-use crate::layout;
 use crate::state::State;
 use crate::state::front::Explanation;
+use crate::state::layout;
 use crate::state::live::{Listed, Pane, Row as Happened, RowKind};
 use crate::text::{Look, Row, cut};
 

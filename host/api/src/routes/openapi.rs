@@ -5,9 +5,8 @@ use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::error::ApiError;
-use super::route::{Answer, Described, Method, SchemaOf};
-use super::routes;
+use crate::error::ApiError;
+use crate::route::{Answer, Described, Method, SchemaOf};
 
 /// What is to be known before the first request.
 const ABOUT: &str = "What a running Conductor can be asked. On the Unix socket `<home>/conductor.sock` no token is \
@@ -38,7 +37,7 @@ pub fn document() -> Value {
         "content": { "application/json": { "schema": refused } },
     });
     let mut paths = Map::new();
-    for route in routes::all() {
+    for route in super::all() {
         let operation = operation(&route.described, &mut answers, &bodies);
         let method = match route.described.method {
             Method::Get => "get",
@@ -174,7 +173,7 @@ mod tests {
     fn every_route_is_in_the_document_with_a_name_of_its_own() {
         let document = document();
         let mut ids = BTreeSet::new();
-        for route in routes::all() {
+        for route in super::super::all() {
             let described = route.described;
             let method = format!("{:?}", described.method).to_lowercase();
             let operation = &document["paths"][described.path][&method];

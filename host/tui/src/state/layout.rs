@@ -10,9 +10,9 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
+use super::State;
+use super::live::{Pane, Row};
 use crate::input::{Binding, Command, Context, Screen, bindings};
-use crate::state::State;
-use crate::state::live::{Pane, Row};
 
 /// The size of a terminal that is needed.
 pub(crate) const NEEDED: Size = Size { width: 80, height: 24 };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::feature_worker::FeatureWorker;
-use super::{Envelope, Reason};
+use super::FeatureWorker;
+use crate::{Envelope, Reason};
 
 /// An action that a feature has prepared. Dropping the last one gives it back.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! Until a mapping uses an action, the feature has no worker: no thread, no queue, no instance. [`FeatureQueue::prepare`]
 //! starts the worker, and waits until the action is ready, so that the event path finds everything there: a rule holds the
 //! worker itself, by its [`PreparedAction`]. The worker ends by itself when no action has been in use for
-//! [`IDLE_TIMEOUT`](super::feature_worker::IDLE_TIMEOUT).
+//! [`IDLE_TIMEOUT`](super::IDLE_TIMEOUT).
 //!
 //! Orders are given under a lock, and a worker that ends looks for orders and leaves under the same lock. So none reaches
 //! a worker that has decided to end. Only the control side takes it, and the worker's own thread at its end.
@@ -16,9 +16,9 @@ use std::time::Duration;
 use crossbeam_channel::RecvTimeoutError;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::WorkerCounters;
-use super::feature_worker::{ControlRequest, FeatureWorker};
 use super::prepared_action::PreparedAction;
+use super::{ControlRequest, FeatureWorker};
+use crate::WorkerCounters;
 use conductor_observer::Observer;
 use conductor_sandbox::actor::check_quarantine;
 use conductor_sandbox::{CallError, InstallError, PreparedFeature, RegisteredAction};
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Shared {
 
 /// Where a feature's worker is, as long as there is one.
 #[derive(Debug, Default)]
-pub(super) struct Place(Mutex<WorkerSlot>);
+pub(crate) struct Place(Mutex<WorkerSlot>);
 
 impl Place {
     /// For giving orders, starting and ending.
