@@ -726,7 +726,7 @@ fn contributions_of_a_bundled_feature_are_refused_in_the_configuration() {
 #[test]
 fn a_bundled_feature_is_granted_more_and_less_in_the_configuration() {
     let home = Home::new();
-    let before = "# Mine.\n[advanced_settings]\nchord_timeout_ms = 60\n";
+    let before = "# Mine.\n[advanced_settings]\nlisten_mode = \"all\"\n";
     let file = home.write("config.toml", before.as_bytes());
     let text = || std::fs::read_to_string(&file).unwrap();
     let more = home.json(&["grant", "osc-output", "network=10.0.0.5:9000", "--json"]);
