@@ -30,7 +30,7 @@ const DEFAULT_OUTPUT: u32 = 32_000;
 /// The same for a model whose own limit is unknown: the least of those that are still served.
 const UNKNOWN_OUTPUT: u32 = 8_192;
 /// The least budget for thoughts that the API takes.
-const LEAST_BUDGET: u32 = 1_024;
+const MIN_BUDGET: u32 = 1_024;
 
 /// What to send.
 ///
@@ -107,14 +107,14 @@ fn body(
             }
             Thinking::Budget => {
                 let budget = match effort {
-                    Effort::Minimal => LEAST_BUDGET,
-                    Effort::Low => 4 * LEAST_BUDGET,
-                    Effort::Medium => 10 * LEAST_BUDGET,
-                    Effort::High => 24 * LEAST_BUDGET,
+                    Effort::Minimal => MIN_BUDGET,
+                    Effort::Low => 4 * MIN_BUDGET,
+                    Effort::Medium => 10 * MIN_BUDGET,
+                    Effort::High => 24 * MIN_BUDGET,
                 };
                 // It has to be less than the tokens of the whole answer.
                 let budget = budget.min(most / 2);
-                if budget < LEAST_BUDGET {
+                if budget < MIN_BUDGET {
                     answer.note("the answer may have too few tokens for the model to think");
                 } else {
                     thinks = true;
