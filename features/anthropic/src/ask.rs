@@ -1,6 +1,6 @@
 //! Encoding a chat request for the API.
 //!
-//! Of a conversation that goes on the API reads the part that it has read before from a cache, where it was told to write
+//! Of a conversation that goes on the API reads the part that it has read before from a cache, if a request had it write
 //! one (`cache_control`): at the end of the instructions, which stand after the tools, and at the end of the
 //! conversation. Caches cost more to write than to read; what was written and read is in the usage.
 
@@ -367,7 +367,7 @@ mod tests {
             ])
         };
         let (_, body, _) = sent("claude-opus-5-5", None, earlier());
-        assert_eq!(body["messages"][0]["content"][0]["type"], "text", "calls without tools are told as text");
+        assert_eq!(body["messages"][0]["content"][0]["type"], "text", "calls without tools are sent as text");
         assert!(body["messages"][1]["content"][0]["text"].as_str().unwrap().contains("dark"));
         for (model, noted) in [("claude-opus-5-5", 1), ("claude-sonnet-4-5", 1)] {
             let mut forced = earlier();

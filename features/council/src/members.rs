@@ -32,7 +32,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether there is nobody to be asked.
+    /// Whether no member can be asked.
     pub fn is_none(&self) -> bool {
         self.models.is_none() && self.programs.is_none()
     }

@@ -45,7 +45,7 @@ pub struct Responses {
     refused: bool,
 }
 
-/// What was told of an item.
+/// What the events so far have said of an item.
 #[derive(Debug)]
 struct State {
     index: u32,
@@ -230,7 +230,7 @@ impl Format for Responses {
 }
 
 impl Responses {
-    /// What was told of the item with this number. `None` after more than 512 items.
+    /// What the events so far have said of the item with this number. `None` after more than 512 items.
     fn state(&mut self, index: u32) -> Option<&mut State> {
         let at = match self.items.iter().rposition(|state| state.index == index) {
             Some(at) => at,

@@ -158,7 +158,7 @@ impl Line {
             let Some((kind, next)) = self.0.lock().next() else { return };
             match next.send(Place(Some((Arc::clone(self), kind)))) {
                 Ok(()) => return,
-                // Nobody waits for it any more, so the next one has it. Dropped here it would come back to this line.
+                // Its asker has gone, so the next one has it. Dropped here it would come back to this line.
                 Err(mut place) => {
                     place.0 = None;
                     self.0.lock().give_back(kind);

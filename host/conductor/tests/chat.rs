@@ -723,7 +723,7 @@ fn the_event_stream_tells_of_conversations_and_of_the_health_of_models() {
             _ => None,
         })
         .collect();
-    assert_eq!(health, [true, false], "a change is told, and nothing else");
+    assert_eq!(health, [true, false], "a change is reported, and nothing else");
     assert!(stage.client.models().unwrap()[0].error.as_ref().is_some_and(|why| why.contains("no such model")));
 
     // Gone on with at any cursor, it is the rest.

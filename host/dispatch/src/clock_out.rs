@@ -5,7 +5,7 @@ use conductor_musical_time::MusicalTime;
 
 use super::midi_out::{MidiJob, MidiQueue};
 
-/// What an output is told of the clock.
+/// What an output is sent of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockMessage {
     /// This pulse is reached, from 0.
@@ -54,12 +54,12 @@ impl ClockOut {
     }
 }
 
-/// What a port has been told of the clock.
+/// What a port has been sent of the clock.
 #[derive(Debug, Default)]
 pub(crate) struct InStep {
     /// Whether it counts as the clock does.
     is_in_step: bool,
-    /// The pulse that comes next, as far as it was told.
+    /// The pulse that comes next for the port. `None` if its place was not sent yet.
     next: Option<u64>,
 }
 

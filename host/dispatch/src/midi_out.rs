@@ -209,7 +209,7 @@ struct Worker {
     lights: Lights,
     /// Whether variables have changed that lights show.
     stale: Arc<AtomicBool>,
-    /// What the port was told of the clock.
+    /// What the port was sent of the clock.
     clock: InStep,
     /// Whether time passes only as a script says.
     rehearses: bool,
@@ -300,7 +300,7 @@ impl Worker {
         tell(&mut clock, &mut |message| {
             // There would be 24 a beat to read.
             let is_shown = !self.rehearses || message != MidiMessage::Clock;
-            // Where there is no port, the one that comes is told where the clock is.
+            // If there is no port, the next one is sent where the clock is.
             if is_shown
                 && self.port.is_some()
                 && let Err(reason) = self.put(&message)

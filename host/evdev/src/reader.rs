@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::grab::{Grab, Step};
 use crate::sysfs::Device;
 
-/// Events of a grabbed device that may wait for their handler. Nobody types so far ahead of a program that works.
+/// Events of a grabbed device that may wait for their handler. Typing does not get so far ahead of a program that works.
 const MAX_WAITING: usize = 1024;
 
 /// What a device does. Keys that repeat because they are held do not count again.
@@ -113,7 +113,7 @@ impl Reader {
     }
 }
 
-/// Whether a node is of a device that was listed before. By its path alone it may be a keyboard that nobody asked for.
+/// Whether a node is of a device that was listed before. By its path alone it may be a keyboard that was not asked for.
 fn is_it(device: &Device, id: InputId) -> bool {
     device.ids == (id.vendor(), id.product())
 }

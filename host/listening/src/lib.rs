@@ -27,7 +27,7 @@ const QUEUE_CAPACITY: usize = 16_384;
 pub const MAX_SESSIONS: usize = 8;
 /// Sessions of those that only the owner may begin, so that an agent takes no person's place.
 const RESERVED_FOR_OWNER: usize = 2;
-/// How long a session lasts that nobody asks about.
+/// How long a session lasts that no client asks about.
 pub const IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 /// The pause between two looks into the queue while a session runs.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ pub enum ListenError {
     #[error("{0} sessions are listening already; stop one of them, or wait until one has ended by itself")]
     TooMany(usize),
     /// It has ended, or never was.
-    #[error("no session {0} is listening: it was stopped, or nobody has asked about it for ten minutes")]
+    #[error("no session {0} is listening: it was stopped, or not asked about for ten minutes")]
     Unknown(u64),
     /// The system has no thread left.
     #[error("the system has no thread left to listen with")]

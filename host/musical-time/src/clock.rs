@@ -149,7 +149,7 @@ impl Clock {
         }
     }
 
-    /// What has changed as an event; `None` where it is between two beats, or nothing but the place or the tempo.
+    /// What has changed, as an event; `None` if it is between two beats, or only the place or the tempo.
     pub fn event(&self, change: Change) -> Option<MusicalEvent> {
         let does = match change {
             Change::Pulse(pulse) if pulse.is_multiple_of(PULSES_PER_BEAT.into()) => {
@@ -187,7 +187,7 @@ impl Clock {
         Some(self.pulse())
     }
 
-    /// Nobody could say the time for a while, as when a computer was asleep: pulses of more than a second ago are left out,
+    /// Time did not pass for a while, as when a computer was asleep: pulses of more than a second ago are left out,
     /// and the next one is due now.
     pub fn catch_up(&mut self, now: Nanos) {
         if self.settings.internal && self.plays && now.saturating_sub(self.deadline) > MAX_BEHIND {

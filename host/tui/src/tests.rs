@@ -28,7 +28,7 @@ impl Shell {
         Self { state: State::new(width, height, true), now: Duration::ZERO }
     }
 
-    /// One that has been told everything, with this text for every name.
+    /// One that has got everything from its host, with this text for every name.
     fn told(width: u16, height: u16, text: &str) -> Self {
         let mut shell = Self::new(width, height);
         shell.hear(host::connected(text));

@@ -91,7 +91,7 @@ struct Added {
     name: String,
     /// What the API calls it.
     model: String,
-    /// Whether conversations ask it without being told to.
+    /// Whether conversations ask it by default.
     is_listed: bool,
 }
 
