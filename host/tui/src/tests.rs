@@ -114,7 +114,7 @@ conductor 1.2.3  mode Play
  ● Play
    Mix
 ── Host ─────────────────────────────────────────────────────────────1-16 of 20
-conductor   1.2.3, process 42, for 1 min 30 s
+conductor   1.2.3, process 42, for 1m 30s
 in front    Play
 lock        not locked
 rules       3, of ~/.conductor/config.toml
