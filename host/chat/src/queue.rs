@@ -1,9 +1,9 @@
-//! The queue in front of a provider: exchanges beyond its limits wait for their turn, and are not refused.
+//! The fair queue in front of a provider: exchanges beyond its limits wait for their turn, and are not refused.
 //!
-//! A provider's feature has at most [`MAX_EXCHANGES`] exchanges under way, and a provider so many requests in a minute. Askers
-//! that wait take turns, whatever the number of their exchanges: a feature that asks a hundred times delays a conversation
-//! by one exchange and not by a hundred. [`RESERVED_FOR_CONVERSATIONS`] places are not for features that ask, so that answers
-//! that never end keep no conversation waiting.
+//! A provider's feature has at most [`MAX_EXCHANGES`] exchanges under way, and a provider so many requests in a minute.
+//! Askers that wait take turns, whatever the number of their exchanges: a feature that asks a hundred times delays a
+//! conversation by one exchange and not by a hundred. [`RESERVED_FOR_CONVERSATIONS`] places are not for features that ask,
+//! so that answers that never end keep no conversation waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A turn of a conversation: the agent loop.
+//! A turn of a conversation: the agent loop, with failover to the next model.
 //!
 //! ```text
 //! ask ─▶ a model answers ─▶ no calls: the end
