@@ -1,4 +1,4 @@
-//! The engine at work: events in, envelopes out.
+//! The event loop of the engine: events in, envelopes out.
 //!
 //! The engine is a [`Strand`]: one thread at a time works with it. A port's thread puts an event into the engine's queue,
 //! enters if no thread is inside, does what waits in the queue, leaves, and then has the workers of what fired do their

@@ -1,5 +1,5 @@
 //! The configuration watcher: one thread that reloads the host when the configuration file or the set of installed
-//! features changes (hot reload).
+//! features changes (hot reload), after a debounce.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
