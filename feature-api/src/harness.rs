@@ -29,9 +29,9 @@ pub use serde_json::{Value, json};
 /// How long the host may take to answer: longer than the longest call that it allows.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long [`Feature::until`] asks.
-const UNTIL: Duration = Duration::from_secs(10);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two questions of [`Feature::until`].
-const AGAIN: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Why something did not work, as text. What a test returns, so that `?` shows it.
 #[derive(Clone, PartialEq, Eq)]
@@ -429,20 +429,20 @@ impl Feature {
     /// # Errors
     /// When the time is over, with what was seen by then; or what `is` gives.
     pub fn until(&mut self, what: &str, mut is: impl FnMut(&mut Self) -> Result<bool, Failure>) -> Result<(), Failure> {
-        let deadline = Instant::now() + UNTIL;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
             if is(self)? {
                 return Ok(());
             }
             if Instant::now() >= deadline {
                 let seen = self.seen()?;
-                let seconds = UNTIL.as_secs();
+                let seconds = WAIT_TIMEOUT.as_secs();
                 return Err(Failure(format!(
                     "not within {seconds} s: {what}\nseen by then: {seen:#}{}",
                     self.logged()
                 )));
             }
-            thread::sleep(AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -500,7 +500,7 @@ impl Drop for Feature {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
-            thread::sleep(AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -11,7 +11,7 @@ use crate::folder::Folder;
 use crate::process::{Process, are_there, path_of};
 use crate::wait;
 
-/// The user who sway runs as where the tests run as root, which it refuses to: nobody.
+/// The user who sway runs as if the tests run as root, which it refuses to: `nobody`.
 const NOBODY: u32 = 65_534;
 
 /// A running sway.

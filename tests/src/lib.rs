@@ -19,7 +19,7 @@
 //! | [`keyring`] | a desktop's keyring, on a bus |
 //! | [`registry`] | an OCI registry of others |
 //! | [`folder`] | a folder for as long as it is needed |
-//! | [`model_server`] | a server in the place of an API of models, as bad as it is told to be |
+//! | [`model_server`] | a server in the place of an API of models, with the faults that a test asks for |
 //! | [`aimock`] | models of others: aimock in the place of those APIs, and LiteLLM's proxy in front of it |
 //! | [`wire`] | how those APIs write their answers |
 //! | [`scripted`] | a scripted model behind each of them, and what a question hands back |

@@ -36,7 +36,7 @@ impl Registry {
         Self::start_as(false)
     }
 
-    /// The same; it lets in nobody but [`ACCOUNT`](Self::ACCOUNT).
+    /// The same; it accepts only [`ACCOUNT`](Self::ACCOUNT).
     pub fn start_with_account() -> Option<Self> {
         Self::start_as(true)
     }

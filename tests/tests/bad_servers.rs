@@ -265,7 +265,7 @@ const SCENES: &[(&str, Plays, Ends)] = &[
     ("counts-nothing", |wire, _| stream(begun(wire, FINE) + &wire.end_with(&Value::Null, &Value::Null)), Says(FINE)),
 ];
 
-/// A port that nobody must come to.
+/// A port that must get no connection.
 fn trap() -> u16 {
     static TRAP: std::sync::OnceLock<Server> = std::sync::OnceLock::new();
     let server = TRAP.get_or_init(|| Server::start(|_| panic!("a redirect was followed")));
@@ -305,7 +305,7 @@ fn play(person: &Person, name: &str, ends: Ends) -> Result<(), String> {
     let text = said(&events);
     let told = json!(events).to_string();
     if told.contains(KEY) {
-        return Err(format!("the key was told: {told}"));
+        return Err(format!("the key was passed on: {told}"));
     }
     if why.chars().any(char::is_control) {
         return Err(format!("why has control characters: {why:?}"));
@@ -410,7 +410,7 @@ fn all(wire: Wire) -> Vec<String> {
 
 #[test]
 fn a_model_without_a_key_or_a_server_says_what_to_do() {
-    // Nobody listens there any more.
+    // Nothing listens there any more.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let server = server(Wire::OpenAi);
     for (port, key, words) in [

@@ -1,6 +1,6 @@
 //! Encoding a chat request for the API.
 //!
-//! Of a conversation that goes on the API reads the part that it has read before from a cache, where it was told to write
+//! Of a conversation that goes on the API reads the part that it has read before from a cache, if a request had it write
 //! one (`cache_control`): at the end of the instructions, which stand after the tools, and at the end of the
 //! conversation. Caches cost more to write than to read; what was written and read is in the usage.
 
@@ -30,7 +30,7 @@ const DEFAULT_OUTPUT: u32 = 32_000;
 /// The same for a model whose own limit is unknown: the least of those that are still served.
 const UNKNOWN_OUTPUT: u32 = 8_192;
 /// The least budget for thoughts that the API takes.
-const LEAST_BUDGET: u32 = 1_024;
+const MIN_BUDGET: u32 = 1_024;
 
 /// What to send.
 ///
@@ -107,14 +107,14 @@ fn body(
             }
             Thinking::Budget => {
                 let budget = match effort {
-                    Effort::Minimal => LEAST_BUDGET,
-                    Effort::Low => 4 * LEAST_BUDGET,
-                    Effort::Medium => 10 * LEAST_BUDGET,
-                    Effort::High => 24 * LEAST_BUDGET,
+                    Effort::Minimal => MIN_BUDGET,
+                    Effort::Low => 4 * MIN_BUDGET,
+                    Effort::Medium => 10 * MIN_BUDGET,
+                    Effort::High => 24 * MIN_BUDGET,
                 };
                 // It has to be less than the tokens of the whole answer.
                 let budget = budget.min(most / 2);
-                if budget < LEAST_BUDGET {
+                if budget < MIN_BUDGET {
                     answer.note("the answer may have too few tokens for the model to think");
                 } else {
                     thinks = true;
@@ -367,7 +367,7 @@ mod tests {
             ])
         };
         let (_, body, _) = sent("claude-opus-5-5", None, earlier());
-        assert_eq!(body["messages"][0]["content"][0]["type"], "text", "calls without tools are told as text");
+        assert_eq!(body["messages"][0]["content"][0]["type"], "text", "calls without tools are sent as text");
         assert!(body["messages"][1]["content"][0]["text"].as_str().unwrap().contains("dark"));
         for (model, noted) in [("claude-opus-5-5", 1), ("claude-sonnet-4-5", 1)] {
             let mut forced = earlier();

@@ -1,4 +1,4 @@
-//! Whether two verifications of the same work came to the same: whoever asked, and on whichever host.
+//! Whether two verifications of the same work came to the same, also if other callers asked for them on other hosts.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -39,7 +39,7 @@ pub struct Evidence<'e> {
     pub chairman: Option<&'e Chairman>,
     /// Confidence below which nothing passes.
     pub threshold: f64,
-    /// Why it can't be told in any case: something was left out, or the budget is used up.
+    /// Why there can be no verdict in any case: something was left out, or the budget is used up.
     pub incomplete: Vec<String>,
 }
 

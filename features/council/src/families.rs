@@ -259,7 +259,7 @@ mod tests {
         assert!((votes(&panel(&["openai", "meta"], None)) - 2.0).abs() < 1e-9);
         assert!(votes(&panel(&[UNKNOWN; 5], None)) < 2.0, "it is not known that they are of several");
         assert!((votes(&panel(&["openai", "meta"], Some("meta"))) - 1.0).abs() < 1e-9);
-        assert!(votes(&[]).is_sign_positive(), "nobody's votes are 0, not -0");
+        assert!(votes(&[]).is_sign_positive(), "no votes are 0, not -0");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use conductor_feature::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_feature::models::{self, Answer};
-use conductor_feature::parallel_models::{self, Inquiry as Asked};
+use conductor_feature::parallel_models::{self, Inquiry as ModelInquiry};
 use conductor_feature::programs::{self, Command, File as Handed, Outcome, Process};
 use conductor_feature::{Invocation, clock};
 
@@ -32,7 +32,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether there is nobody to be asked.
+    /// Whether no member can be asked.
     pub fn is_none(&self) -> bool {
         self.models.is_none() && self.programs.is_none()
     }
@@ -92,7 +92,7 @@ impl<'c> GrantedPanel<'c> {
         let Some(access) = self.access.models.as_ref().filter(|_| !inquiries.is_empty()) else {
             return inquiries.iter().map(|_| Err("no model was granted".to_owned())).collect();
         };
-        let asked: Vec<Asked> = inquiries.iter().map(|inquiry| question(inquiry)).collect();
+        let asked: Vec<ModelInquiry> = inquiries.iter().map(|inquiry| question(inquiry)).collect();
         let replies = parallel_models::ask_all(access, &asked, timeout_ms);
         replies.into_iter().map(|answer| answer.map(said).map_err(|error| text(&error))).collect()
     }
@@ -130,7 +130,7 @@ impl Panel for GrantedPanel<'_> {
 }
 
 /// What a model is asked.
-fn question(inquiry: &Inquiry) -> Asked {
+fn question(inquiry: &Inquiry) -> ModelInquiry {
     let parts = vec![Part::Text(inquiry.text.clone())];
     let how = Parameters {
         max_tokens: Some(inquiry.max_tokens),
@@ -147,7 +147,7 @@ fn question(inquiry: &Inquiry) -> Asked {
         choice: ToolChoice::None,
         how,
     };
-    Asked { model: inquiry.model.clone(), question }
+    ModelInquiry { model: inquiry.model.clone(), question }
 }
 
 /// What a model answered.

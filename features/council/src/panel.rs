@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(session.stage(Stage::Reviews, all, (0.5, 0), read), [(0, 4)]);
         let left_out: Vec<_> = session.left_out.iter().map(|one| (one.model.as_str(), one.reason.as_str())).collect();
         assert_eq!(left_out, [("late", "it did not answer"), ("free", "nonsense")]);
-        // 300 as counted, 200 for a question without an answer, half of 200 + 2000 for what nobody counted.
+        // 300 as counted, 200 for a question without an answer, half of 200 + 2000 for what was not counted.
         assert_eq!(session.tokens, 300 + 200 + 1100);
         assert_eq!(session.responses[0].sha256, sha256(b"fine"));
         assert_eq!(session.responses[1].text.len(), MAX_RECORDED);
@@ -281,7 +281,7 @@ mod tests {
         panel.elapsed.set(29_900);
         assert_eq!(session.stage(Stage::Verdict, vec![inquiry("fine")], (1.0, 0), read), []);
         assert_eq!(session.incomplete[1], "the 30 s are used up before the verdict");
-        assert_eq!(panel.asked.borrow().len(), 1, "nobody was asked any more");
+        assert_eq!(panel.asked.borrow().len(), 1, "no other member was asked");
     }
 
     #[test]

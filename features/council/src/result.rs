@@ -227,7 +227,7 @@ pub struct Verification {
     pub skill_version: Option<String>,
     /// What it cost.
     pub cost: Cost,
-    /// The host's signature of all of the above, as `result.json` has it; none where the host has no key.
+    /// The host's signature of all of the above, as `result.json` has it; absent if the host has no key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
 }
@@ -274,7 +274,7 @@ pub struct Agreed {
     pub skill_version: Option<String>,
     /// What it cost.
     pub cost: Cost,
-    /// The host's signature of all of the above, as `result.json` has it; none where the host has no key.
+    /// The host's signature of all of the above, as `result.json` has it; absent if the host has no key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
 }

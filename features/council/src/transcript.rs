@@ -353,7 +353,7 @@ mod tests {
 
     use super::*;
 
-    /// A seal for tests: whoever knows the key can sign. The host's own is tested with a real one.
+    /// A seal for tests: the key alone is needed to sign. The host's own is tested with a real one.
     struct Plain(&'static str);
 
     impl Seal for Plain {

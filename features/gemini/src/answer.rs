@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 /// What marks of signed thoughts begin with.
 pub const THOUGHT: &str = "gemini:thought:";
-/// What marks of signed texts begin with. They are told as a thought without text.
+/// What marks of signed texts begin with. They are passed on as a thought without text.
 pub const TEXT: &str = "gemini:text:";
 /// What marks of signed calls begin with.
 pub const CALL: &str = "gemini:call:";

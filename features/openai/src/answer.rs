@@ -33,7 +33,7 @@ const KNOWN: [&str; 15] = [
 ];
 
 /// What a response that is over says of itself.
-const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
+const FINAL_STATUSES: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
 
 /// Items of one answer.
 const MAX_ITEMS: usize = 512;
@@ -45,7 +45,7 @@ pub struct Responses {
     refused: bool,
 }
 
-/// What was told of an item.
+/// What the events so far have said of an item.
 #[derive(Debug)]
 struct State {
     index: u32,
@@ -193,7 +193,7 @@ impl Format for Responses {
                     Ok(response) if &*event.kind == "response.created" => model(&response, answer),
                     Ok(response) => {
                         // The response knows better than the event that brings it.
-                        let own = some(&response.status).filter(|status| ENDS.contains(status));
+                        let own = some(&response.status).filter(|status| FINAL_STATUSES.contains(status));
                         self.over(own.unwrap_or(&event.kind["response.".len()..]), &response, answer);
                     }
                     Err(error) => answer.not_understood(&error),
@@ -230,7 +230,7 @@ impl Format for Responses {
 }
 
 impl Responses {
-    /// What was told of the item with this number. `None` after more than 512 items.
+    /// What the events so far have said of the item with this number. `None` after more than 512 items.
     fn state(&mut self, index: u32) -> Option<&mut State> {
         let at = match self.items.iter().rposition(|state| state.index == index) {
             Some(at) => at,

@@ -20,7 +20,7 @@ use crate::item::{PHASE, REASONING, sealed};
 const HOME: Home =
     Home { url: "https://api.openai.com/v1", secret: Some("openai-key"), header: "authorization", prefix: "Bearer " };
 /// The fewest tokens of an answer that the API takes.
-const LEAST_OUTPUT: u32 = 16;
+const MIN_OUTPUT: u32 = 16;
 
 /// What to send.
 ///
@@ -58,7 +58,7 @@ fn body(request: &Request, answer: &mut Answer) -> Result<Value, Error> {
         body.insert("tool_choice".into(), choice);
     }
     if let Some(most) = how.max_tokens {
-        body.insert("max_output_tokens".into(), most.max(LEAST_OUTPUT).into());
+        body.insert("max_output_tokens".into(), most.max(MIN_OUTPUT).into());
     }
     if reasons(model) {
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));

@@ -12,7 +12,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// In words.
+    /// What it says of a step, as text.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TwosComplement => "1 is a step, 127 one back",
@@ -25,7 +25,7 @@ impl Coding {
 /// The most steps that one message says.
 const MAX_STEPS: i32 = 15;
 
-/// A coding, where the values are those of an encoder; and whether both ways were seen. `None` where they may be a
+/// A coding, where the values are those of an encoder; and whether both ways were seen. `None` if they may be a
 /// fader's: it passes through values in between, where an encoder stays near 0, 64 or 127, and says the same again.
 pub fn coding(values: &[i32]) -> Option<(Coding, bool)> {
     let near = |from: i32, to: i32| values.iter().filter(|value| (from..=to).contains(*value)).count();

@@ -50,9 +50,9 @@ pub struct Window {
 /// The most events that a window keeps: 30 seconds of a device at its usual limit. More are left out.
 const MAX_EVENTS: usize = 32_768;
 /// A group of fewer events than this is too small to say anything.
-const LEAST_EVENTS: usize = 3;
+const MIN_EVENTS: usize = 3;
 /// A confidence under which a group counts as unclear.
-const LEAST_CONFIDENCE: u8 = 25;
+const MIN_CONFIDENCE: u8 = 25;
 
 impl Window {
     /// Adds an event; gestures, which the host found in other events, are left out.
@@ -103,7 +103,7 @@ fn merge(tallies: Vec<Tally>) -> Fingerprint {
     let mut unclear = 0;
     for tally in tallies {
         let events = tally.events;
-        let found = tally.source().filter(|source| events >= LEAST_EVENTS && source.confidence >= LEAST_CONFIDENCE);
+        let found = tally.source().filter(|source| events >= MIN_EVENTS && source.confidence >= MIN_CONFIDENCE);
         let Some(found) = found else {
             unclear += events;
             continue;

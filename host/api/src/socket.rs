@@ -22,7 +22,7 @@ use conductor_control_names::ControlNames;
 use conductor_host::host::Host;
 
 /// How often a client that says nothing is asked whether it is still there.
-const PING: Duration = Duration::from_secs(20);
+const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Bytes that a client may say at once. It has nothing to say.
 const MAX_SAID: usize = 4096;
 /// What the key of a handshake is hashed with.
@@ -81,7 +81,7 @@ fn accepted(headers: &HeaderMap) -> Result<HeaderValue, ErrorResponse> {
 }
 
 async fn send_stream(mut socket: WebSocketStream<TokioIo<Upgraded>>, mut reader: Reader) {
-    let mut quiet = tokio::time::interval(PING);
+    let mut quiet = tokio::time::interval(PING_INTERVAL);
     // Now, which is too early.
     quiet.tick().await;
     loop {

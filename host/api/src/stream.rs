@@ -26,7 +26,7 @@ use conductor_observer::{Observation, is_private};
 use conductor_stdx::digest::hex;
 
 /// What is sent at once, at most.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 /// How long observations are batched for a client, so that many clients cost little.
 const BATCH_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -153,7 +153,7 @@ impl Reader {
     pub(super) async fn next(&mut self) -> Option<Vec<Arc<str>>> {
         let mut messages: Vec<Arc<str>> = self.first.take().into_iter().collect();
         loop {
-            let moments = self.history.after(self.position, BATCH);
+            let moments = self.history.after(self.position, MAX_BATCH);
             if moments.is_empty() && messages.is_empty() {
                 // Changed since it was last looked at, or waited for.
                 self.last.changed().await.ok()?;

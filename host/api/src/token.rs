@@ -17,10 +17,10 @@ use conductor_stdx::host_key::write_private;
 use conductor_stdx::plain_file;
 
 /// Bytes of a token before they are written as hex.
-const BYTES: usize = 32;
+const TOKEN_BYTES: usize = 32;
 
 /// A secret of 64 hex digits.
-struct Token([u8; 2 * BYTES]);
+struct Token([u8; 2 * TOKEN_BYTES]);
 
 /// The tokens of a home, in the order of [`Holder::ALL`].
 pub(super) struct Tokens([Token; Holder::ALL.len()]);
@@ -58,7 +58,7 @@ impl Token {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             _ => return read(),
         }
-        let mut random = [0; BYTES];
+        let mut random = [0; TOKEN_BYTES];
         getrandom::fill(&mut random).map_err(Error::other)?;
         match write_private(home, holder.file_name(), hex(&random).as_bytes()) {
             // Another process was faster: its token is the one.
@@ -74,7 +74,7 @@ impl Token {
         if !about.is_file() || about.mode() & 0o077 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
             return Err(wrong("others than its owner may have read or written this token"));
         }
-        let mut digits = [0; 2 * BYTES];
+        let mut digits = [0; 2 * TOKEN_BYTES];
         let whole = file.read_exact(&mut digits).is_ok() && about.len() == digits.len() as u64;
         if !whole || !digits.iter().all(u8::is_ascii_hexdigit) {
             return Err(wrong("this is no token of 64 hex digits"));

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::chain::{self, ALTERED, AuditError, Chain, FOREIGN, HeadFile, NOTHING, Row};
 
 /// Rows that are read at once: others may write in between.
-const PAGE: u32 = 1000;
+const PAGE_ROWS: u32 = 1000;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,7 +58,7 @@ impl Chain {
         loop {
             // The end and the head have to be of the same moment.
             let moment = connection.transaction().map_err(unreadable)?;
-            let rows = chain::rows_after(&moment, walk.number, PAGE).map_err(unreadable)?;
+            let rows = chain::rows_after(&moment, walk.number, PAGE_ROWS).map_err(unreadable)?;
             for row in &rows {
                 if let Err(why) = walk.step(row) {
                     verdict.wrong = Some(InvalidRow { number: why.0, why: why.1 });

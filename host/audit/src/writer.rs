@@ -24,9 +24,9 @@ use conductor_stdx::clock::Clock;
 /// Entries that wait to be written.
 const QUEUE_CAPACITY: usize = 4096;
 /// Entries that are written at once.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 /// How long the writer lets entries gather about what has happened. Each write opens and syncs files, whatever it writes.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER_INTERVAL: Duration = Duration::from_millis(5);
 /// How long callers that can wait do so for a place in the queue, and for a write.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a place is looked for.
@@ -195,10 +195,10 @@ impl Writer {
     fn run(mut self, waiting: &Receiver<Command>) {
         while let Ok(first) = waiting.recv() {
             if matches!(first, Command::Note(_)) {
-                std::thread::sleep(GATHER);
+                std::thread::sleep(GATHER_INTERVAL);
             }
             let (mut entries, mut replies, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
-            for order in std::iter::once(first).chain(waiting.try_iter().take(BATCH - 1)) {
+            for order in std::iter::once(first).chain(waiting.try_iter().take(MAX_BATCH - 1)) {
                 match order {
                     Command::Note(entry) => entries.push(entry),
                     Command::Require(entry, reply) => {

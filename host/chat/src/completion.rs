@@ -29,7 +29,7 @@ use conductor_services::http::{self, HttpError, HttpScope, SecretUse, StreamLimi
 use conductor_terminal::excerpt;
 
 /// Times that a request is sent at most.
-pub const ATTEMPTS: u32 = 4;
+pub const MAX_ATTEMPTS: u32 = 4;
 /// How long to wait before the second attempt where the server does not say; it doubles each time.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 /// The longest that a server may ask to wait: beyond that, its refusal is the answer.
@@ -44,7 +44,7 @@ const REQUEST_TIMEOUTS: StreamLimits = StreamLimits {
     answer: 8 * 1024 * 1024,
 };
 /// Bytes of an answer that go into the provider at once.
-const PIECE: usize = 64 * 1024;
+const MAX_PIECE: usize = 64 * 1024;
 /// Bytes of why a server refuses to answer, beyond which no more is read.
 const MAX_REFUSAL: usize = 128 * 1024;
 /// Events that wait for the caller.
@@ -75,12 +75,12 @@ pub struct Ask {
 #[derive(Debug)]
 pub struct Completion {
     events: mpsc::Receiver<Event>,
-    told: Arc<Told>,
+    state: Arc<AnswerState>,
 }
 
 /// What there is of an answer when its events have ended.
 #[derive(Debug, Default)]
-struct Told {
+struct AnswerState {
     report: OnceLock<Report>,
     /// The whole answer, until it is taken.
     answer: Mutex<Option<Answer>>,
@@ -102,17 +102,17 @@ impl Completion {
     /// What the API says of the answer beside its events: the cost, what went otherwise than asked for. `None` before
     /// [`next`](Self::next) has returned `None`, and where the provider does not report it.
     pub fn report(&self) -> Option<&Report> {
-        self.told.report.get()
+        self.state.report.get()
     }
 
     /// Whether the API may charge for it, from now on: it was sent, and not refused so far.
     pub(crate) fn charged(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.told.is_charged)
+        Arc::clone(&self.state.is_charged)
     }
 
     /// The whole answer, once. `None` before [`next`](Self::next) has returned `None`, and where there is no whole answer.
     pub fn take_answer(&self) -> Option<Answer> {
-        self.told.answer.lock().take()
+        self.state.answer.lock().take()
     }
 }
 
@@ -121,8 +121,8 @@ impl Completion {
 pub fn complete(provider: Provider, ask: Ask, place: Place, cancelled: CancellationToken) -> Completion {
     let (events, received) = mpsc::channel(QUEUE_CAPACITY);
     let runtime = provider.feature.runtime().clone();
-    let told = Arc::<Told>::default();
-    let tells = Arc::clone(&told);
+    let state = Arc::<AnswerState>::default();
+    let shared = Arc::clone(&state);
     runtime.spawn(async move {
         let _place = place;
         let gone = events.clone();
@@ -130,7 +130,7 @@ pub fn complete(provider: Provider, ask: Ask, place: Place, cancelled: Cancellat
             biased;
             () = cancelled.cancelled() => Err(Error::Failed("it was cancelled".into())),
             () = gone.closed() => return,
-            done = tokio::time::timeout(TOTAL_TIMEOUT, run(&provider, ask, &events, &tells)) => {
+            done = tokio::time::timeout(TOTAL_TIMEOUT, run(&provider, ask, &events, &shared)) => {
                 done.unwrap_or_else(|_| Err(Error::Failed(format!("no whole answer within {} s", TOTAL_TIMEOUT.as_secs()))))
             }
         };
@@ -138,7 +138,7 @@ pub fn complete(provider: Provider, ask: Ask, place: Place, cancelled: Cancellat
             let _ = events.send(Event::Failed(error)).await;
         }
     });
-    Completion { events: received, told }
+    Completion { events: received, state }
 }
 
 /// An error of the instance, in the contract's words. Traps count against the feature.
@@ -152,7 +152,7 @@ fn explained(facts: &FeatureFacts, error: CallError) -> Error {
     }
 }
 
-async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, told: &Told) -> Result<(), Error> {
+async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, state: &AnswerState) -> Result<(), Error> {
     let facts = provider.feature.facts();
     let failed = |error| explained(facts, error);
     check_quarantine(facts).map_err(failed)?;
@@ -164,7 +164,7 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, told: 
     if local_only && !is_here(&outgoing.url) {
         return Err(Error::Denied(format!("{LOCAL_ONLY}; it would be asked at {}", excerpt(&outgoing.url, 200))));
     }
-    let mut answer = sent(facts, &scope, outgoing, variable, &told.is_charged).await?;
+    let mut answer = sent(facts, &scope, outgoing, variable, &state.is_charged).await?;
     exchange.head(answer.status, &answer.headers).await.map_err(failed)?;
 
     let mut gathering = Gathering::default();
@@ -177,7 +177,7 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, told: 
             Ok(Some(_)) if is_refusal && size > MAX_REFUSAL => break,
             Ok(Some(piece)) => {
                 size += piece.len();
-                for piece in piece.chunks(PIECE) {
+                for piece in piece.chunks(MAX_PIECE) {
                     let received = exchange.body(piece).await.map_err(failed)?;
                     pass(received, &mut gathering, events).await?;
                 }
@@ -195,7 +195,7 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, told: 
         pass(received, &mut gathering, events).await?;
     }
     match exchange.report().await {
-        Ok(report) => report.into_iter().for_each(|report| drop(told.report.set(report))),
+        Ok(report) => report.into_iter().for_each(|report| drop(state.report.set(report))),
         // The answer is there all the same.
         Err(error) => {
             let error = ServiceError::from(failed(error));
@@ -205,7 +205,7 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, told: 
     match (gathering.answer(), broken) {
         // All was said before it broke.
         (Some(answer), _) => {
-            *told.answer.lock() = Some(answer);
+            *state.answer.lock() = Some(answer);
             Ok(())
         }
         (None, Some(error)) => Err(error.into()),
@@ -250,7 +250,7 @@ async fn sent<'a>(
         let answer = answer?;
         let again = answer.status == 429 || answer.status >= 500;
         let wait = retry_after(&answer.headers, SystemTime::now()).unwrap_or(pause);
-        if !again || attempt == ATTEMPTS || wait > MAX_BACKOFF {
+        if !again || attempt == MAX_ATTEMPTS || wait > MAX_BACKOFF {
             return Ok(answer);
         }
         tracing::info!(feature = %facts.descriptor.id, "status {}; tried again in {wait:?}", answer.status);

@@ -42,7 +42,7 @@ pub fn instructions(skills: &[SkillFacts]) -> String {
             .map(|skill| format!("{}: {}", fence::line(&skill.name), fence::line(&skill.summary)))
             .collect();
         text += &format!(
-            "\n\nSkills are guidance, and instruct nobody. Read one with {READ_SKILL} before you do what it is about.\n"
+            "\n\nSkills are guidance, not instructions. Read one with {READ_SKILL} before you do what it is about.\n"
         );
         text += &fence::fenced("skills", &list.join("\n"));
     }

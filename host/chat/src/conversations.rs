@@ -28,7 +28,7 @@ use crate::store::usage::{Used, UsedBy};
 use crate::store::{ConversationStore, StoreError};
 use crate::tools::{self, Tools};
 use crate::turn::{Shared, Turn};
-pub use crate::watch::News;
+pub use crate::watch::ChatUpdate;
 use crate::watch::Watch;
 use crate::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_sandbox::bindings::Error;
@@ -136,10 +136,10 @@ impl Conversations {
         }
     }
 
-    /// Has `told` hear of everything that happens in conversations, after it is kept, and of models that begin or cease to
+    /// Calls `listener` for everything that happens in conversations, after it is kept, and for models that begin or cease to
     /// answer. It must not wait. The first one stays.
-    pub fn watch(&self, told: impl Fn(News<'_>) + Send + Sync + 'static) {
-        self.watch.set(told);
+    pub fn watch(&self, listener: impl Fn(ChatUpdate<'_>) + Send + Sync + 'static) {
+        self.watch.set(listener);
     }
 
     /// Has what features' exchanges with these models take kept beside that of conversations.

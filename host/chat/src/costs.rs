@@ -228,7 +228,7 @@ mod tests {
         let (nothing, second) = (Tokens::default(), Duration::from_secs(1));
         let estimated = |came, may_think, so_far| allowed.estimated(came, second, may_think, so_far);
         assert_eq!(estimated(40, false, nothing), Tokens { input: 50, cached: 0, output: 20 });
-        assert_eq!(estimated(40, true, nothing).output, 1020, "thoughts that nobody sees count, too");
+        assert_eq!(estimated(40, true, nothing).output, 1020, "thoughts that are not shown count, too");
         assert_eq!(estimated(1_000_000, true, nothing).output, 2000);
         let so_far = Tokens { input: 31, cached: 7, output: 600 };
         assert_eq!(estimated(40, false, so_far), so_far, "what the API has said is more exact");

@@ -473,7 +473,7 @@ pub struct ProviderView {
     pub secrets: Vec<String>,
 }
 
-/// What there is to know about a model that nobody described.
+/// The declaration of a model that its provider does not describe.
 fn unknown(name: &str) -> ModelDeclaration {
     ModelDeclaration {
         name: name.to_owned(),

@@ -1,9 +1,9 @@
-//! The queue in front of a provider: exchanges beyond its limits wait for their turn, and are not refused.
+//! The fair queue in front of a provider: exchanges beyond its limits wait for their turn, and are not refused.
 //!
-//! A provider's feature has at most [`PLACES`] exchanges under way, and a provider so many requests in a minute. Askers
-//! that wait take turns, whatever the number of their exchanges: a feature that asks a hundred times delays a conversation
-//! by one exchange and not by a hundred. [`KEPT_FOR_CONVERSATIONS`] places are not for features that ask, so that answers
-//! that never end keep no conversation waiting.
+//! A provider's feature has at most [`MAX_EXCHANGES`] exchanges under way, and a provider so many requests in a minute.
+//! Askers that wait take turns, whatever the number of their exchanges: a feature that asks a hundred times delays a
+//! conversation by one exchange and not by a hundred. [`RESERVED_FOR_CONVERSATIONS`] places are not for features that ask,
+//! so that answers that never end keep no conversation waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use tokio::sync::oneshot;
 use conductor_audit::caller::{Caller, Door};
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::limits;
-use conductor_services::http::account::STREAMS;
+use conductor_services::http::account::MAX_STREAMS;
 use conductor_stdx::rate::RateLimiter;
 
 /// Exchanges of one feature's providers at once: as many as the host may have under way for them.
-pub const PLACES: usize = STREAMS;
+pub const MAX_EXCHANGES: usize = MAX_STREAMS;
 /// What an instance may take, on average, while all places are taken: a question of 200 000 tokens is about 1 MiB of text.
 const INSTANCE_BYTES: usize = 8 << 20;
 // A quarter is left for what else the feature does.
-const _: () = assert!(PLACES * (limits::HANDED_OVER_LARGE + INSTANCE_BYTES) <= limits::FEATURE_MEMORY_BYTES / 4 * 3);
+const _: () =
+    assert!(MAX_EXCHANGES * (limits::MAX_HANDED_OVER_LARGE + INSTANCE_BYTES) <= limits::FEATURE_MEMORY_BYTES / 4 * 3);
 /// Places that features which ask models do not get: they are for conversations.
-pub const KEPT_FOR_CONVERSATIONS: usize = 2;
+pub const RESERVED_FOR_CONVERSATIONS: usize = 2;
 /// Exchanges that wait for the providers of one feature.
 pub const MAX_WAITING: usize = 512;
 /// How long an exchange waits for its turn.
@@ -88,8 +89,8 @@ impl Exchanges {
     /// Whether there is a place for this kind of asker.
     fn has_place_for(&self, kind: AskerKind) -> bool {
         let is_within_share =
-            kind == AskerKind::Conversation || self.taken_by_features < PLACES - KEPT_FOR_CONVERSATIONS;
-        self.taken < PLACES && is_within_share
+            kind == AskerKind::Conversation || self.taken_by_features < MAX_EXCHANGES - RESERVED_FOR_CONVERSATIONS;
+        self.taken < MAX_EXCHANGES && is_within_share
     }
 
     fn take(&mut self, kind: AskerKind) {
@@ -157,7 +158,7 @@ impl Line {
             let Some((kind, next)) = self.0.lock().next() else { return };
             match next.send(Place(Some((Arc::clone(self), kind)))) {
                 Ok(()) => return,
-                // Nobody waits for it any more, so the next one has it. Dropped here it would come back to this line.
+                // Its asker has gone, so the next one has it. Dropped here it would come back to this line.
                 Err(mut place) => {
                     place.0 = None;
                     self.0.lock().give_back(kind);
@@ -299,18 +300,18 @@ mod tests {
     #[tokio::test]
     async fn features_that_ask_leave_places_for_conversations() {
         let queues = queues();
-        let mut held: VecDeque<Place> = (0..PLACES - KEPT_FOR_CONVERSATIONS)
+        let mut held: VecDeque<Place> = (0..MAX_EXCHANGES - RESERVED_FOR_CONVERSATIONS)
             .map(|_| now(&mut ask(&queues, "greedy")).expect("a place of the features").unwrap())
             .collect();
         let (mut greedy, mut other) = (ask(&queues, "greedy"), ask(&queues, "another"));
         assert!(now(&mut greedy).is_none() && now(&mut other).is_none(), "no more for features");
-        for _ in 0..KEPT_FOR_CONVERSATIONS {
+        for _ in 0..RESERVED_FOR_CONVERSATIONS {
             let place = now(&mut wait(&queues, "person")).expect("kept for it").unwrap();
             drop(place);
             assert!(now(&mut greedy).is_none(), "what a conversation gives back is not for features");
         }
         let mut kept: Vec<Place> = Vec::new();
-        for _ in 0..KEPT_FOR_CONVERSATIONS {
+        for _ in 0..RESERVED_FOR_CONVERSATIONS {
             kept.push(now(&mut wait(&queues, "person")).expect("kept for it").unwrap());
         }
         // Each waits in turn where there is none left, and no place is lost.
@@ -323,14 +324,14 @@ mod tests {
         kept.push(now(&mut person).expect("a place of the conversations").unwrap());
         held.pop_front();
         held.push_back(now(&mut other).expect("a place of the features").unwrap());
-        assert_eq!(held.len() + kept.len(), PLACES);
+        assert_eq!(held.len() + kept.len(), MAX_EXCHANGES);
     }
 
     #[tokio::test]
     async fn askers_take_turns_however_much_one_asks() {
         let queues = queues();
         let mut held = Vec::new();
-        for _ in 0..PLACES {
+        for _ in 0..MAX_EXCHANGES {
             held.push(enter(&queues, "greedy").await.unwrap());
         }
         let mut greedy: Vec<Wait<'_>> = (0..3).map(|_| wait(&queues, "greedy")).collect();
@@ -350,7 +351,7 @@ mod tests {
     async fn who_leaves_the_queue_is_passed_over_and_no_place_is_lost() {
         let queues = queues();
         let mut held = Vec::new();
-        for _ in 0..PLACES {
+        for _ in 0..MAX_EXCHANGES {
             held.push(enter(&queues, "a").await.unwrap());
         }
         let (mut gone, mut stays) = (wait(&queues, "b"), wait(&queues, "c"));
@@ -359,7 +360,7 @@ mod tests {
         held.pop();
         held.push(now(&mut stays).expect("the place of who has left").unwrap());
         held.clear();
-        for _ in 0..PLACES {
+        for _ in 0..MAX_EXCHANGES {
             held.push(enter(&queues, "d").await.unwrap());
         }
         let mut more = wait(&queues, "d");
@@ -369,7 +370,7 @@ mod tests {
     #[tokio::test]
     async fn beyond_a_bound_no_more_wait() {
         let queues = queues();
-        let _held: Vec<Wait<'_>> = (0..PLACES + MAX_WAITING)
+        let _held: Vec<Wait<'_>> = (0..MAX_EXCHANGES + MAX_WAITING)
             .map(|_| {
                 let mut one = wait(&queues, "a");
                 // A place that came is kept by what is forgotten here.

@@ -1,4 +1,4 @@
-//! A turn of a conversation: the agent loop.
+//! A turn of a conversation: the agent loop, with failover to the next model.
 //!
 //! ```text
 //! ask ─▶ a model answers ─▶ no calls: the end
@@ -44,7 +44,7 @@ use conductor_services::error::ServiceError;
 use conductor_terminal::excerpt;
 
 /// Calls that are made at once.
-const PARALLEL_CALLS: usize = 8;
+const MAX_PARALLEL_CALLS: usize = 8;
 /// Calls of one turn.
 const MAX_CALLS: usize = 250;
 /// The same calls with the same result, after which a turn ends.
@@ -119,20 +119,20 @@ impl From<StoreError> for End {
 /// What is next.
 enum Step {
     Ask,
-    Call(Vec<Asked>),
+    Call(Vec<RequestedCall>),
 }
 
 /// A call that the model wants.
 #[derive(Debug, Clone)]
-struct Asked {
+struct RequestedCall {
     id: String,
     tool: String,
     args: String,
 }
 
 /// What came of a call.
-struct Ended {
-    asked: Asked,
+struct EndedCall {
+    asked: RequestedCall,
     result: String,
 }
 
@@ -458,9 +458,9 @@ impl Turn {
     }
 
     /// Has calls made, several at once, and keeps what came of them.
-    async fn call(&mut self, calls: Vec<Asked>) -> Result<Step, End> {
+    async fn call(&mut self, calls: Vec<RequestedCall>) -> Result<Step, End> {
         let mut under_way = JoinSet::new();
-        let places = Arc::new(Semaphore::new(PARALLEL_CALLS));
+        let places = Arc::new(Semaphore::new(MAX_PARALLEL_CALLS));
         let mut seen = HashSet::new();
         for asked in calls {
             self.calls += 1;
@@ -505,8 +505,8 @@ impl Turn {
     }
 
     /// Ends the turn where the same call has had the same result too often.
-    fn compare(&mut self, ended: Ended) -> Result<(), End> {
-        let Ended { asked: Asked { tool, args, .. }, result } = ended;
+    fn compare(&mut self, ended: EndedCall) -> Result<(), End> {
+        let EndedCall { asked: RequestedCall { tool, args, .. }, result } = ended;
         let (last, count) = self.same.entry((tool.clone(), args)).or_default();
         *count = if *last == result { *count + 1 } else { 1 };
         *last = result;
@@ -521,10 +521,12 @@ impl Turn {
 /// What is next after an answer.
 fn next(parts: &[Part], stop: &StopReason) -> Result<Step, End> {
     let call = |part: &Part| match part {
-        Part::ToolCall(call) => Some(Asked { id: call.id.clone(), tool: call.name.clone(), args: call.args.clone() }),
+        Part::ToolCall(call) => {
+            Some(RequestedCall { id: call.id.clone(), tool: call.name.clone(), args: call.args.clone() })
+        }
         _ => None,
     };
-    let calls: Vec<Asked> = parts.iter().filter_map(call).collect();
+    let calls: Vec<RequestedCall> = parts.iter().filter_map(call).collect();
     if !calls.is_empty() {
         return Ok(Step::Call(calls));
     }
@@ -539,9 +541,9 @@ fn next(parts: &[Part], stop: &StopReason) -> Result<Step, End> {
 async fn made(
     shared: &Arc<Shared>,
     caller: &Caller,
-    asked: Asked,
+    asked: RequestedCall,
     refused: Option<String>,
-) -> Result<Ended, StoreError> {
+) -> Result<EndedCall, StoreError> {
     let called = match (refused, args(&asked.args)) {
         (Some(why), _) | (None, Err(why)) => Called::Failed(why),
         (None, Ok(args)) if asked.tool == READ_SKILL => read(shared, args).await,
@@ -563,14 +565,14 @@ async fn made(
     let mut events: Vec<ChatEvent> = plans.into_iter().map(plan).collect();
     events.push(ChatEvent::CallEnded { call: call.clone(), tool, result: result.clone(), failed });
     shared.keep(events).await?;
-    Ok(Ended { asked, result })
+    Ok(EndedCall { asked, result })
 }
 
 /// Has a call pass the gate; again with a person's approval if it asks for one.
 async fn agreed(
     shared: &Arc<Shared>,
     caller: &Caller,
-    asked: &Asked,
+    asked: &RequestedCall,
     args: Map<String, Value>,
 ) -> Result<Called, StoreError> {
     let approval = match pass(shared, caller, asked, args.clone(), None).await {
@@ -599,7 +601,7 @@ async fn agreed(
 async fn pass(
     shared: &Shared,
     caller: &Caller,
-    asked: &Asked,
+    asked: &RequestedCall,
     args: Map<String, Value>,
     approved: Option<String>,
 ) -> Called {

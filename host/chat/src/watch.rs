@@ -1,4 +1,4 @@
-//! Who hears of what happens in conversations, and of the health of models: how each was when it was asked last.
+//! The listener to what happens in conversations and to the health of models: how each was when it was asked last.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::record::Recorded;
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
-pub enum News<'n> {
+pub enum ChatUpdate<'n> {
     /// In a conversation.
     Event {
         /// Which.
@@ -27,33 +27,33 @@ pub enum News<'n> {
     },
 }
 
-type Told = Box<dyn Fn(News<'_>) + Send + Sync>;
+type Listener = Box<dyn Fn(ChatUpdate<'_>) + Send + Sync>;
 
-/// The watchers to notify.
+/// The listener, and the health of each model.
 #[derive(Default)]
 pub(crate) struct Watch {
-    told: OnceLock<Told>,
+    listener: OnceLock<Listener>,
     health: Mutex<BTreeMap<String, Option<String>>>,
 }
 
 impl Watch {
-    pub(crate) fn set(&self, told: impl Fn(News<'_>) + Send + Sync + 'static) {
+    pub(crate) fn set(&self, listener: impl Fn(ChatUpdate<'_>) + Send + Sync + 'static) {
         // The first one stays.
-        let _ = self.told.set(Box::new(told));
+        let _ = self.listener.set(Box::new(listener));
     }
 
     pub(crate) fn happened(&self, conversation: u64, events: &[Recorded]) {
-        if let Some(told) = self.told.get() {
-            events.iter().for_each(|event| told(News::Event { conversation, event }));
+        if let Some(listener) = self.listener.get() {
+            events.iter().for_each(|event| listener(ChatUpdate::Event { conversation, event }));
         }
     }
 
-    /// A model has answered, or given no answer. Told only where that is a change.
+    /// A model has answered, or given no answer. Listener only where that is a change.
     pub(crate) fn health(&self, model: &str, error: Option<&str>) {
         let before = self.health.lock().insert(model.to_owned(), error.map(str::to_owned));
         let is_change = before.is_none_or(|before| before.is_some() != error.is_some());
-        if let Some(told) = self.told.get().filter(|_| is_change) {
-            told(News::Health { model, error });
+        if let Some(listener) = self.listener.get().filter(|_| is_change) {
+            listener(ChatUpdate::Health { model, error });
         }
     }
 
@@ -79,8 +79,8 @@ mod tests {
     fn only_a_change_of_health_is_told() {
         let (watch, heard) = (Watch::default(), Arc::new(Mutex::new(Vec::new())));
         let hears = Arc::clone(&heard);
-        watch.set(move |news| {
-            if let News::Health { model, error } = news {
+        watch.set(move |update| {
+            if let ChatUpdate::Health { model, error } = update {
                 hears.lock().push(format!("{model} {error:?}"));
             }
         });

@@ -54,5 +54,5 @@ fn every_broken_configuration_is_told_what_is_wrong_with_it() {
             differ.push(format!("{}:\n{said}instead of\n{expected}", file.display()));
         }
     }
-    assert!(differ.is_empty(), "{} of them are told something else:\n{}", differ.len(), differ.join("\n"));
+    assert!(differ.is_empty(), "{} of them have another message:\n{}", differ.len(), differ.join("\n"));
 }

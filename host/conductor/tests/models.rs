@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_chat::completion::{ATTEMPTS, Ask};
+use conductor_chat::completion::{Ask, MAX_ATTEMPTS};
 use conductor_chat::queue::Place;
 use conductor_chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, Tool, ToolChoice, complete};
 use conductor_observer as observer;
@@ -236,11 +236,11 @@ fn a_question_is_answered_after_a_429() {
 
 #[test]
 fn a_server_that_stays_busy_is_given_up() {
-    let (port, server) = serve(vec![busy("503 Service Unavailable"); ATTEMPTS as usize]);
+    let (port, server) = serve(vec![busy("503 Service Unavailable"); MAX_ATTEMPTS as usize]);
     let (_, last) = Stage::new(port).told();
     let last = format!("{last:?}");
     assert!(last.contains("Failed") && last.contains("the server says 503: busy"), "{last}");
-    assert_eq!(server.join().unwrap().len(), ATTEMPTS as usize);
+    assert_eq!(server.join().unwrap().len(), MAX_ATTEMPTS as usize);
 }
 
 #[test]

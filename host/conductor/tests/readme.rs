@@ -32,7 +32,7 @@ const ELSEWHERE: [(&str, Run); 22] = [
     ("conductor learn", Run::In("tests/tests/tools.rs", "&[\"learn\"]")),
     ("conductor tui", Run::In("host/conductor/tests/tui.rs", ".arg(\"tui\")")),
     ("conductor ui", Run::In("tests/tests/ui.rs", "\"ui\"")),
-    ("conductor chat", Run::In("host/conductor/tests/chat.rs", "[\"chat\", \"say hello")),
+    ("conductor chat", Run::In("host/conductor/tests/kept_conversations.rs", "[\"chat\", \"say hello")),
     ("conductor models add", Run::In("host/conductor/tests/models_command.rs", "[\"models\", \"add\"")),
     ("conductor service install", Run::In("tests/tests/machine.rs", "&[\"install\"]")),
     ("conductor audit tail", Run::In("tests/tests/audit.rs", "[\"audit\", \"tail\"")),

@@ -381,7 +381,7 @@ fn a_turn_alone_says_by_its_exit_code_how_it_ended() {
     let failed = stage.run(&["chat", "no"]);
     assert_eq!(failed.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&failed.stderr).contains("there is no answer"), "{failed:?}");
-    assert_eq!(stage.run(&["chat"]).status.code(), Some(2), "there is nobody to talk with");
+    assert_eq!(stage.run(&["chat"]).status.code(), Some(2), "there is no model to talk with");
 }
 
 /// The socket of a home through which `home` is reached, but for two things: a result that names a plan names `plan`, and

@@ -309,13 +309,13 @@ fn without_a_host_it_waits_for_one() {
 }
 
 /// A way to end the shell.
-type Way = fn(&mut Terminal);
+type Exit = fn(&mut Terminal);
 
 // The terminal is as before, however the program ends.
 #[test]
 fn the_terminal_is_given_back_on_every_way_out() {
     let stage = stage("[[modes]]\nname = 'Play'\n", &SimulatedPorts::new());
-    let ways: [(&str, Way, i32); 5] = [
+    let ways: [(&str, Exit, i32); 5] = [
         ("q", |shell| shell.type_keys("q"), 0),
         ("Ctrl-C", |shell| shell.type_keys("\u{3}"), 0),
         ("SIGTERM", |shell| shell.signal(libc::SIGTERM), 130),

@@ -183,7 +183,7 @@ impl Reading {
         }
     }
 
-    /// The files that an entry names, which may be none where it is a pattern.
+    /// The files that an entry names; may be empty if it is a pattern.
     fn find(&self, by: &str, written: &str) -> Result<Vec<PathBuf>, Wrong> {
         let entry = Path::new(written);
         let folder = folder_of(Path::new(by));

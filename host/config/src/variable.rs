@@ -145,8 +145,8 @@ pub struct AddToVariable {
     #[serde(default)]
     pub wrap: bool,
 
-    /// How many times as much it is, 1 to 100, when it is turned fast: all of that where nothing lies between two
-    /// changes, and none where 60 ms do. Default: 1.
+    /// How many times as much it is, 1 to 100, when it is turned fast: all of that if no time lies between two
+    /// changes, and 1 from 60 ms on. Default: 1.
     #[serde(default = "as_it_is")]
     #[schemars(range(min = 1, max = 100))]
     pub acceleration: f64,

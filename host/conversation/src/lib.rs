@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use conductor_audit::caller::Caller;
-use conductor_chat::conversations::News;
+use conductor_chat::conversations::ChatUpdate;
 use conductor_chat::record::{Approval, PlanOutcome};
 use conductor_chat::store::StoreError;
 use conductor_chat::tools::{Called, Later, NotificationFacts, SkillFacts, ToolCall, ToolFacts, Tools};
@@ -41,9 +41,9 @@ pub fn open(home: &Path, host: &Arc<Host>, library: Arc<Library>) -> Result<Arc<
     conversations.keep_usage_of(&host.models());
     follow_plans(host, &conversations);
     let told = Arc::downgrade(host);
-    conversations.watch(move |news| {
+    conversations.watch(move |update| {
         if let Some(host) = told.upgrade() {
-            host.observe(observation(news));
+            host.observe(observation(update));
         }
     });
     Ok(conversations)
@@ -52,10 +52,10 @@ pub fn open(home: &Path, host: &Arc<Host>, library: Arc<Library>) -> Result<Arc<
 /// Bytes of one text of an event in the stream: the conversation itself has all of it.
 const MAX_TEXT: usize = 8 * 1024;
 
-/// News as the host's watchers see them.
-fn observation(news: News<'_>) -> Observation {
-    match news {
-        News::Event { conversation, event } => {
+/// An update as the watchers of the host see it.
+fn observation(update: ChatUpdate<'_>) -> Observation {
+    match update {
+        ChatUpdate::Event { conversation, event } => {
             // Of strings and numbers only: it always has a JSON form.
             let mut view = serde_json::to_value(&event.event).unwrap_or_default();
             for text in view.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
@@ -69,7 +69,7 @@ fn observation(news: News<'_>) -> Observation {
             let event_text = view.to_string().into();
             Observation::Chat(ChatChange { conversation, number: event.number, event: event_text })
         }
-        News::Health { model, error } => {
+        ChatUpdate::Health { model, error } => {
             Observation::Model(ModelChange { model: model.to_owned(), error: error.map(str::to_owned) })
         }
     }

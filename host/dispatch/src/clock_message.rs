@@ -43,21 +43,21 @@ pub(crate) struct InStep {
 }
 
 /// Pulses in a sixteenth, the unit of song positions.
-const PULSES: u64 = 6;
+const PULSES_PER_SONG_STEP: u64 = 6;
 
 impl InStep {
     /// Has `send` send what the port has to be told for this. One that comes while the clock plays is placed at the next
     /// sixteenth.
     pub(crate) fn follow(&mut self, message: ClockMessage, mut send: impl FnMut(conductor_event::MidiMessage)) {
         use conductor_event::MidiMessage;
-        let place = |pulse: u64| u16::try_from(pulse / PULSES).unwrap_or(u16::MAX).min(0x3FFF);
+        let place = |pulse: u64| u16::try_from(pulse / PULSES_PER_SONG_STEP).unwrap_or(u16::MAX).min(0x3FFF);
         let is_elsewhere = |pulse: u64| self.next.map(place) != Some(place(pulse));
         let next = match message {
             ClockMessage::Pulse(pulse) => {
                 if !self.is_in_step && pulse == 0 {
                     self.is_in_step = true;
                     send(MidiMessage::Start);
-                } else if !self.is_in_step && pulse.is_multiple_of(PULSES) {
+                } else if !self.is_in_step && pulse.is_multiple_of(PULSES_PER_SONG_STEP) {
                     self.is_in_step = true;
                     send(MidiMessage::SongPosition(place(pulse)));
                     send(MidiMessage::Continue);
@@ -71,7 +71,7 @@ impl InStep {
                 0
             }
             ClockMessage::Continue(pulse) => {
-                if pulse.is_multiple_of(PULSES) && is_elsewhere(pulse) {
+                if pulse.is_multiple_of(PULSES_PER_SONG_STEP) && is_elsewhere(pulse) {
                     send(MidiMessage::SongPosition(place(pulse)));
                 }
                 self.is_in_step = true;

@@ -17,7 +17,7 @@ use conductor_sandbox::{ActionInstance, CallError, PreparedFeature};
 use crossbeam_channel::RecvTimeoutError;
 
 /// Events in one batch.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 /// How often the worker looks whether it should end.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -96,14 +96,14 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, observations: &crossbeam_channel::Receiver<Observation>) {
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::with_capacity(MAX_BATCH);
         loop {
             match observations.recv_timeout(STOP_CHECK_INTERVAL) {
                 Ok(observation) => self.take(&observation, &mut batch),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            while batch.len() < BATCH
+            while batch.len() < MAX_BATCH
                 && let Ok(observation) = observations.try_recv()
             {
                 self.take(&observation, &mut batch);

@@ -475,7 +475,7 @@ impl Worker {
         match job {
             Job::Perform(envelope, slot) => self.perform(&envelope, slot),
             Job::Release(release) => self.cancel(|owner| release.takes(&owner)),
-            // Nobody may wait any more.
+            // The one that waits may have gone.
             Job::Settle(settled) => drop(settled.try_send(self.next_timer())),
         }
         self.taken += 1;

@@ -178,13 +178,13 @@ const SUSTAIN: u8 = 64;
 const ALL_NOTES_OFF: u8 = 123;
 
 /// How long a light that blinks is on, and then off.
-const BLINK: Duration = Duration::from_millis(250);
+const BLINK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long what waits for a slow port may take at the end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long it is before a port that refused to end something is asked again.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 struct Worker {
     target: Arc<str>,
@@ -209,7 +209,7 @@ struct Worker {
     lights: Lights,
     /// Whether variables have changed that lights show.
     stale: Arc<AtomicBool>,
-    /// What the port was told of the clock.
+    /// What the port was sent of the clock.
     clock: InStep,
     /// Whether time passes only as a script says.
     rehearses: bool,
@@ -300,7 +300,7 @@ impl Worker {
         tell(&mut clock, &mut |message| {
             // There would be 24 a beat to read.
             let is_shown = !self.rehearses || message != MidiMessage::Clock;
-            // Where there is no port, the one that comes is told where the clock is.
+            // If there is no port, the next one is sent where the clock is.
             if is_shown
                 && self.port.is_some()
                 && let Err(reason) = self.put(&message)
@@ -427,10 +427,10 @@ impl Worker {
             return;
         }
         let now = Instant::now();
-        let at = *self.flip_at.get_or_insert(now + BLINK);
+        let at = *self.flip_at.get_or_insert(now + BLINK_INTERVAL);
         if at <= now {
             // What was missed is left out.
-            self.flip_at = Some(if at + BLINK > now { at + BLINK } else { now + BLINK });
+            self.flip_at = Some(if at + BLINK_INTERVAL > now { at + BLINK_INTERVAL } else { now + BLINK_INTERVAL });
             let changes = self.lights.flip();
             self.show(&changes);
         }
@@ -459,7 +459,7 @@ impl Worker {
     fn owe(&mut self, on: ActiveOutput) {
         if self.port.is_some() && !self.owed.contains(&on) {
             self.owed.push(on);
-            self.pay_at.get_or_insert_with(|| Instant::now() + RETRY);
+            self.pay_at.get_or_insert_with(|| Instant::now() + RETRY_INTERVAL);
         }
     }
 

@@ -20,7 +20,7 @@ pub struct Pace {
 }
 
 /// How far ahead of the wire messages are handed to the driver. It has a buffer of its own, and so the wire never idles.
-const AHEAD: Duration = Duration::from_millis(10);
+const LOOKAHEAD: Duration = Duration::from_millis(10);
 
 /// Bytes that wait at most. What ends something may wait beyond that, as much again.
 pub const MAX_WAITING: usize = 16 << 10;
@@ -93,7 +93,7 @@ impl PacedPort {
 
     /// When the next message that waits may go; `None` if none waits.
     pub fn due(&self) -> Option<Instant> {
-        (!self.waiting.is_empty()).then(|| self.free_at.checked_sub(AHEAD).unwrap_or(self.free_at))
+        (!self.waiting.is_empty()).then(|| self.free_at.checked_sub(LOOKAHEAD).unwrap_or(self.free_at))
     }
 
     /// Sends what may go by now.
@@ -112,7 +112,7 @@ impl PacedPort {
     }
 
     fn is_due(&self, now: Instant) -> bool {
-        self.free_at <= now + AHEAD
+        self.free_at <= now + LOOKAHEAD
     }
 
     fn put(&mut self, message: &[u8], now: Instant) -> Result<(), PortError> {

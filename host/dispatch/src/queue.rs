@@ -260,7 +260,7 @@ impl<J, O> Inbox<J, O> {
                 match command {
                     Command::Do(command) => return Next::Command(command),
                     Command::Stop => return Next::Stop,
-                    // Nobody may wait any more.
+                    // The one that waits may have gone.
                     Command::Settle(settled) => drop(settled.try_send(())),
                 }
                 continue;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use conductor_event::{DeviceEvent, Event, Nanos};
 use conductor_observer::{Observation, Observer};
-use conductor_stdx::pace::CARRIES_FOR;
+use conductor_stdx::pace::CARRY_BUDGET;
 use conductor_variables::{Key, Variable};
 
 use super::ledger::{Owner, Release};
@@ -350,7 +350,9 @@ impl Runner {
                 }
                 None => Ok(()),
             },
-            action => action.hand_over(|| envelope.clone(), &mut |feature| feature.carry(Instant::now() + CARRIES_FOR)),
+            action => {
+                action.hand_over(|| envelope.clone(), &mut |feature| feature.carry(Instant::now() + CARRY_BUDGET))
+            }
         };
         if let Err((worker, reason)) = result {
             self.failed(envelope, worker, reason);

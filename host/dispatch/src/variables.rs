@@ -73,7 +73,7 @@ pub struct VariableAction {
 pub struct Taps(Mutex<TapTempo>);
 
 impl Taps {
-    /// Takes a tap, and returns the tempo if there is one. Waits for nobody: of two taps at once one does not count.
+    /// Takes a tap, and returns the tempo if there is one. Never waits: of two taps at once one does not count.
     fn tap(&self, at: Nanos) -> Option<f64> {
         self.0.try_lock()?.tap(at)
     }

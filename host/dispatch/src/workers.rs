@@ -90,7 +90,7 @@ impl Workers {
     }
 
     /// Workers for a rehearsal: outputs and features have theirs, and keys go to what `connect` finds. No program is
-    /// started and no script runs by itself; what rules hand over of these is nobody's.
+    /// started and no script runs by itself; what rules hand over of these is dropped.
     pub fn rehearsing(observer: Observer, connect: Connect) -> Self {
         let workers = Self::new(observer, Some(connect), Box::new(|_| Err(Reason::Gone)));
         workers.started().without_scripts = true;

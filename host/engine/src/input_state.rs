@@ -26,11 +26,11 @@ struct DeviceState {
     /// What data entry is for, by channel.
     selected: [Selected; 16],
     /// Where a gamepad's sticks and triggers stand; the middle before the first reading.
-    ways: [f32; WAYS],
+    ways: [f32; AXES],
 }
 
 /// The axes of two sticks, and two triggers.
-const WAYS: usize = 6;
+const AXES: usize = 6;
 
 /// What data entry on a channel is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl InputState {
                 notes: [0; 16],
                 controllers: [[NOWHERE; 128]; 16],
                 selected: [Selected::Nothing; 16],
-                ways: [0.0; WAYS],
+                ways: [0.0; AXES],
             };
             self.devices.insert(device.clone(), Box::new(nothing));
         }

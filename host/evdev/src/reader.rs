@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::grab::{Grab, Step};
 use crate::sysfs::Device;
 
-/// Events of a grabbed device that may wait for their handler. Nobody types so far ahead of a program that works.
+/// Events of a grabbed device that may wait for their handler. Typing does not get so far ahead of a program that works.
 const MAX_WAITING: usize = 1024;
 
 /// What a device does. Keys that repeat because they are held do not count again.
@@ -99,9 +99,9 @@ impl Reader {
             let taker = thread::Builder::new().name("keyboard events".into());
             // It ends with the sender.
             taker.spawn(move || inputs.into_iter().for_each(handler)).map_err(OpenError::Thread)?;
-            thread.spawn(move || work.run(&woken, Way::<fn(Input)>::Beside(sender)))
+            thread.spawn(move || work.run(&woken, Delivery::<fn(Input)>::Beside(sender)))
         } else {
-            thread.spawn(move || work.run(&woken, Way::Through(handler)))
+            thread.spawn(move || work.run(&woken, Delivery::Through(handler)))
         };
         Ok(Self { wake: Some(wake), let_go, thread: Some(thread.map_err(OpenError::Thread)?) })
     }
@@ -113,7 +113,7 @@ impl Reader {
     }
 }
 
-/// Whether a node is of a device that was listed before. By its path alone it may be a keyboard that nobody asked for.
+/// Whether a node is of a device that was listed before. By its path alone it may be a keyboard that was not asked for.
 fn is_it(device: &Device, id: InputId) -> bool {
     device.ids == (id.vendor(), id.product())
 }
@@ -128,15 +128,15 @@ impl Drop for Reader {
     }
 }
 
-/// The way of events to their handler.
-enum Way<H> {
+/// How events reach their handler.
+enum Delivery<H> {
     /// On the thread that reads them.
     Through(H),
     /// On a thread beside it.
     Beside(SyncSender<Input>),
 }
 
-impl<H: FnMut(Input)> Way<H> {
+impl<H: FnMut(Input)> Delivery<H> {
     /// Hands an event on. False if there is no room for it.
     fn put(&mut self, input: Input) -> bool {
         match self {
@@ -155,7 +155,7 @@ struct Work {
 }
 
 impl Work {
-    fn run(mut self, woken: &UnixStream, mut way: Way<impl FnMut(Input)>) {
+    fn run(mut self, woken: &UnixStream, mut delivery: Delivery<impl FnMut(Input)>) {
         let mut inputs = Vec::new();
         loop {
             self.step();
@@ -188,13 +188,13 @@ impl Work {
             // Before the events are handed on: that may take a while.
             self.step();
             for input in inputs.drain(..) {
-                if !way.put(input) {
+                if !delivery.put(input) {
                     self.grab.give_up();
                 }
             }
             if is_gone {
                 for code in self.grab.down() {
-                    way.put(Input::Key { code, pressed: false });
+                    delivery.put(Input::Key { code, pressed: false });
                 }
                 return;
             }
@@ -278,14 +278,14 @@ mod tests {
     #[test]
     fn a_handler_that_hangs_is_left_behind() {
         let (sender, waiting) = mpsc::sync_channel(2);
-        let mut way: Way<fn(Input)> = Way::Beside(sender);
+        let mut delivery: Delivery<fn(Input)> = Delivery::Beside(sender);
         let key = Input::Key { code: 30, pressed: true };
-        assert_eq!([way.put(key), way.put(key), way.put(key)], [true, true, false]);
+        assert_eq!([delivery.put(key), delivery.put(key), delivery.put(key)], [true, true, false]);
         drop(waiting);
-        assert!(way.put(key), "one that has ended misses nothing");
+        assert!(delivery.put(key), "one that has ended misses nothing");
         let (sender, heard) = channel();
-        let mut way = Way::Through(move |input| sender.send(input).unwrap());
-        assert!(way.put(key));
+        let mut delivery = Delivery::Through(move |input| sender.send(input).unwrap());
+        assert!(delivery.put(key));
         assert_eq!(heard.recv(), Ok(key));
     }
 }

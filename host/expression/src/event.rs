@@ -85,7 +85,7 @@ impl Slots for Inputs {
     }
 }
 
-/// The slot of a name, and what it is scaled from where the text does not say; `None` where that has to be said.
+/// The slot of a name, and what it is scaled from if the text does not say; `None` if the text has to say it.
 pub(crate) fn find(name: &str) -> Option<(u16, Option<From>)> {
     let range = |from, to| Some(From::Range(Range { from, to }));
     Some(match name {

@@ -1,4 +1,4 @@
-//! The engine at work: events in, envelopes out.
+//! The event loop of the engine: events in, envelopes out.
 //!
 //! The engine is a [`Strand`]: one thread at a time works with it. A port's thread puts an event into the engine's queue,
 //! enters if no thread is inside, does what waits in the queue, leaves, and then has the workers of what fired do their
@@ -30,7 +30,7 @@ use conductor_observer::{Observation, Observer};
 use conductor_ports::engine_input::{Input, Inputs};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::Carrier;
-use conductor_stdx::pace::CARRIES_FOR;
+use conductor_stdx::pace::CARRY_BUDGET;
 use conductor_stdx::strand::Strand;
 use conductor_stdx::time_slice;
 
@@ -97,7 +97,7 @@ impl Shared {
             }
             let until = event_loop.moment();
             drop(event_loop);
-            self.see_to(fired, Instant::now() + CARRIES_FOR);
+            self.see_to(fired, Instant::now() + CARRY_BUDGET);
             match turn {
                 Turn::Ended => return,
                 // What came while it was inside is not rung for.
@@ -124,7 +124,7 @@ impl Shared {
 
 impl Carrier for Shared {
     fn carry(&self) {
-        let until = Instant::now() + CARRIES_FOR;
+        let until = Instant::now() + CARRY_BUDGET;
         loop {
             let Some(Left { turn, fired, rings }) = self.turn() else { return };
             if rings || matches!(turn, Turn::Ended) {

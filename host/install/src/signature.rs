@@ -38,7 +38,7 @@ const DOMAIN: &[u8] = b"conductor package signature v1\0";
 type Entries = Vec<(PublicKey, Signature)>;
 
 /// The length of a key and a signature.
-const ENTRY: usize = 32 + 64;
+const ENTRY_BYTES: usize = 32 + 64;
 
 /// A signer's ed25519 public key; 64 hex digits as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ pub enum SignatureError {
     NotLast,
     /// The section is not one of signatures.
     #[error(
-        "the signature section is malformed: it must hold 1 to {MAX_SIGNATURES} entries of {ENTRY} bytes, each with a valid key"
+        "the signature section is malformed: it must hold 1 to {MAX_SIGNATURES} entries of {ENTRY_BYTES} bytes, each with a valid key"
     )]
     Malformed,
     /// The bytes are no component.
@@ -200,7 +200,7 @@ fn split(component: &[u8]) -> Result<(&[u8], Entries), SignatureError> {
 }
 
 fn entries(data: &[u8]) -> Result<Entries, SignatureError> {
-    if data.is_empty() || !data.len().is_multiple_of(ENTRY) || data.len() / ENTRY > MAX_SIGNATURES {
+    if data.is_empty() || !data.len().is_multiple_of(ENTRY_BYTES) || data.len() / ENTRY_BYTES > MAX_SIGNATURES {
         return Err(SignatureError::Malformed);
     }
     let entry = |entry: &[u8]| {
@@ -208,7 +208,7 @@ fn entries(data: &[u8]) -> Result<Entries, SignatureError> {
         let key = hex(key).parse().map_err(|_| SignatureError::Malformed)?;
         Ok((key, Signature::from_slice(signature).map_err(|_| SignatureError::Malformed)?))
     };
-    data.chunks(ENTRY).map(entry).collect()
+    data.chunks(ENTRY_BYTES).map(entry).collect()
 }
 
 fn leb128(mut value: usize) -> Vec<u8> {

@@ -5,7 +5,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 
 /// From so many names on, those of ports that are gone are forgotten.
-const MANY: usize = 1024;
+const MAX_NAMES: usize = 1024;
 
 /// The ports that came since the client was opened, each with a number that no other plugging has.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Pluggings {
 
     /// Forgets ports that are gone, if there are many. One that comes again gets a new number.
     pub(crate) fn tidy(&self, there: impl FnOnce() -> Vec<String>) {
-        if self.lock().1.len() < MANY {
+        if self.lock().1.len() < MAX_NAMES {
             return;
         }
         let there: HashSet<String> = there().into_iter().collect();
@@ -52,7 +52,7 @@ mod tests {
         pluggings.came("keys:out".into());
         assert!(pluggings.of("keys:out") > first && first > 0);
         let last = pluggings.of("keys:out");
-        (0..MANY).for_each(|number| pluggings.came(format!("port {number}")));
+        (0..MAX_NAMES).for_each(|number| pluggings.came(format!("port {number}")));
         pluggings.tidy(|| vec!["keys:out".into()]);
         assert_eq!((pluggings.of("keys:out"), pluggings.of("port 7")), (last, 0));
         pluggings.came("port 7".into());

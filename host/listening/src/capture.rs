@@ -7,9 +7,9 @@ use std::sync::Arc;
 use conductor_event::{DeviceId, Event, HidEvent, MidiMessage, Nanos};
 
 /// Events of each control that are kept from its beginning.
-const FIRST: usize = 32;
+const MAX_FIRST: usize = 32;
 /// Events of each control that are kept to its end.
-const LAST: usize = 96;
+const MAX_LAST: usize = 96;
 /// Controls that are told apart; the events of more are left out.
 const MAX_CONTROLS: usize = 2048;
 
@@ -85,10 +85,10 @@ impl Capture {
         }
         let heard = Heard { number: self.last, at, device: device.clone(), event: event.clone() };
         let kept = self.controls.entry(key).or_default();
-        if kept.first.len() < FIRST {
+        if kept.first.len() < MAX_FIRST {
             kept.first.push(heard);
         } else {
-            if kept.last.len() == LAST {
+            if kept.last.len() == MAX_LAST {
                 kept.last.pop_front();
             }
             kept.last.push_back(heard);
@@ -123,7 +123,7 @@ mod tests {
         }
         capture.add(100_000, &desk, &pad(37));
         let heard = capture.after(0, usize::MAX);
-        assert_eq!(heard.len(), 2 + FIRST + LAST);
+        assert_eq!(heard.len(), 2 + MAX_FIRST + MAX_LAST);
         assert_eq!((heard[0].event.clone(), heard[0].number), (pad(36), 1));
         assert_eq!(heard.last().map(|heard| heard.event.clone()), Some(pad(37)));
         let end = heard.last().map_or(0, |heard| heard.number);

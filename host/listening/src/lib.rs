@@ -26,8 +26,8 @@ const QUEUE_CAPACITY: usize = 16_384;
 /// Sessions at once.
 pub const MAX_SESSIONS: usize = 8;
 /// Sessions of those that only the owner may begin, so that an agent takes no person's place.
-const KEPT_FOR_OWNER: usize = 2;
-/// How long a session lasts that nobody asks about.
+const RESERVED_FOR_OWNER: usize = 2;
+/// How long a session lasts that no client asks about.
 pub const IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 /// The pause between two looks into the queue while a session runs.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ pub enum ListenError {
     #[error("{0} sessions are listening already; stop one of them, or wait until one has ended by itself")]
     TooMany(usize),
     /// It has ended, or never was.
-    #[error("no session {0} is listening: it was stopped, or nobody has asked about it for ten minutes")]
+    #[error("no session {0} is listening: it was stopped, or not asked about for ten minutes")]
     Unknown(u64),
     /// The system has no thread left.
     #[error("the system has no thread left to listen with")]
@@ -123,7 +123,7 @@ impl Listening {
         let (number, is_new) = {
             let mut state = self.state.lock();
             self.take_in(&mut state);
-            let places = if by_owner { MAX_SESSIONS } else { MAX_SESSIONS - KEPT_FOR_OWNER };
+            let places = if by_owner { MAX_SESSIONS } else { MAX_SESSIONS - RESERVED_FOR_OWNER };
             if state.sessions.len() >= places {
                 return Err(ListenError::TooMany(state.sessions.len()));
             }
@@ -256,10 +256,10 @@ mod tests {
     #[test]
     fn there_is_an_end_to_sessions_and_agents_leave_room_for_the_owner() {
         let listening = Arc::new(Listening::default());
-        let of_agents = MAX_SESSIONS - KEPT_FOR_OWNER;
+        let of_agents = MAX_SESSIONS - RESERVED_FOR_OWNER;
         let all: Vec<u64> = (0..of_agents).map(|_| listening.begin(false).unwrap()).collect();
         assert_eq!(listening.begin(false), Err(ListenError::TooMany(of_agents)));
-        for _ in 0..KEPT_FOR_OWNER {
+        for _ in 0..RESERVED_FOR_OWNER {
             listening.begin(true).unwrap();
         }
         assert_eq!(listening.begin(true), Err(ListenError::TooMany(MAX_SESSIONS)));

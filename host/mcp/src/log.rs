@@ -24,7 +24,7 @@ const RATE: f64 = 10.0;
 /// Messages at once for one client.
 const BURST: f64 = 20.0;
 /// Observations that are looked at without a pause.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 /// How long observations are batched, so that a busy host does not wake the thread for each of them.
 const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// How often it is checked whether the client is still there.
@@ -82,7 +82,7 @@ pub(super) fn start(host: &Weak<Host>, peer: Peer<RoleServer>, threshold: Arc<Th
                 return;
             }
             loop {
-                let moments = history.after(position, BATCH);
+                let moments = history.after(position, MAX_BATCH);
                 let Some(newest) = moments.last() else { break };
                 position = newest.number;
                 for moment in &moments {

@@ -137,7 +137,7 @@ impl Updates {
         Self { last, rate: RateLimiter::new(RATE, 1.0) }
     }
 
-    /// Waits until there are new ones and the client may be told. Nothing is lost if this is dropped before.
+    /// Waits until there are new ones and the client may be notified. Nothing is lost if this is dropped before.
     pub(super) async fn next(&mut self) {
         let wait = self.rate.wait(Instant::now());
         if wait > Duration::ZERO {
@@ -149,7 +149,7 @@ impl Updates {
         }
     }
 
-    /// The addresses among these that have changed, which the client is told about now.
+    /// The addresses among these that have changed, of which the client is notified now.
     pub(super) fn addresses<'u>(&self, subscribed: &'u [String]) -> Vec<&'u str> {
         let changed: Vec<&str> = subscribed.iter().map(String::as_str).filter(|uri| query(uri).is_some()).collect();
         self.rate.charge(Instant::now(), changed.len() as f64);

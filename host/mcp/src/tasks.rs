@@ -21,7 +21,7 @@ use super::ClientKey;
 /// How long a call is waited for before its client gets a handle.
 pub(super) const TASK_AFTER: Duration = Duration::from_secs(1);
 /// How long a task may take, and its result is kept after it.
-const RETENTION: Duration = Duration::from_secs(300);
+const TASK_RETENTION: Duration = Duration::from_secs(300);
 /// How often a client should ask.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Tasks of all clients behind one door that are kept at once. Each result has at most 256 KiB.
@@ -68,7 +68,8 @@ impl Tasks {
         }
         let Running { mut call, mut steps, cancel } = running;
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let options = TaskOptions::new().with_ttl_ms(millis(RETENTION)).with_poll_interval_ms(millis(POLL_INTERVAL));
+        let options =
+            TaskOptions::new().with_ttl_ms(millis(TASK_RETENTION)).with_poll_interval_ms(millis(POLL_INTERVAL));
         let task = self.manager.spawn(options, |context| {
             // Ends the call also if the task itself is ended, because its time is up.
             let guard = cancel.clone().drop_guard();

@@ -255,7 +255,7 @@ fn captured<'a>(steps: &[Step], text: &'a str, wildcard: usize) -> Option<&'a st
         return None;
     }
     // From where on the steps from this one on match the rest.
-    let mut ways = [const { Places::NONE }; OscPattern::MAX_CAPTURED + 1];
+    let mut ways = [const { OffsetSet::NONE }; OscPattern::MAX_CAPTURED + 1];
     ways[steps.len()].insert(text.len());
     for (number, step) in steps.iter().enumerate().rev() {
         let (before, behind) = ways.split_at_mut(number + 1);
@@ -300,10 +300,10 @@ fn run(steps: &[Step], text: &str) -> bool {
     if text.len() > MAX_PART {
         return false;
     }
-    let mut here = Places::default();
+    let mut here = OffsetSet::default();
     here.insert(0);
     for step in steps {
-        let mut next = Places::default();
+        let mut next = OffsetSet::default();
         match step {
             Step::Any => {
                 if let Some(first) = here.first() {
@@ -328,9 +328,9 @@ fn char_at(text: &str, at: usize) -> Option<char> {
 
 /// A set of byte offsets into one part of an address, `0..=MAX_PART`.
 #[derive(Default)]
-struct Places([u64; (MAX_PART + 1) / 64]);
+struct OffsetSet([u64; (MAX_PART + 1) / 64]);
 
-impl Places {
+impl OffsetSet {
     const NONE: Self = Self([0; (MAX_PART + 1) / 64]);
 
     fn insert(&mut self, at: usize) {

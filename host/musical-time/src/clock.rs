@@ -9,7 +9,7 @@ use crate::{MAX_TEMPO, Nanos};
 pub const PULSES_PER_BEAT: u32 = 24;
 /// How long a MIDI clock that plays may be silent, in nanoseconds; then it is lost. At the slowest tempo a pulse comes every
 /// 125 ms.
-pub const LOST_AFTER: Nanos = 500_000_000;
+pub const CLOCK_TIMEOUT: Nanos = 500_000_000;
 /// Pulses in the unit of a song position, a sixteenth.
 const PULSES_PER_SONG_STEP: u64 = 6;
 /// How far behind a clock by tempo may be before the pulses in between are left out, in nanoseconds.
@@ -56,7 +56,7 @@ pub enum Change {
     Continued,
     /// It stands.
     Stopped,
-    /// It stands, since nothing came of the MIDI clock for [`LOST_AFTER`], or its device has gone. It plays again when the
+    /// It stands, since nothing came of the MIDI clock for [`CLOCK_TIMEOUT`], or its device has gone. It plays again when the
     /// device says start or continue.
     Lost,
     /// The tempo, the place where it stands or the time code may be another one.
@@ -149,7 +149,7 @@ impl Clock {
         }
     }
 
-    /// What has changed as an event; `None` where it is between two beats, or nothing but the place or the tempo.
+    /// What has changed, as an event; `None` if it is between two beats, or only the place or the tempo.
     pub fn event(&self, change: Change) -> Option<MusicalEvent> {
         let does = match change {
             Change::Pulse(pulse) if pulse.is_multiple_of(PULSES_PER_BEAT.into()) => {
@@ -187,7 +187,7 @@ impl Clock {
         Some(self.pulse())
     }
 
-    /// Nobody could say the time for a while, as when a computer was asleep: pulses of more than a second ago are left out,
+    /// Time did not pass for a while, as when a computer was asleep: pulses of more than a second ago are left out,
     /// and the next one is due now.
     pub fn catch_up(&mut self, now: Nanos) {
         if self.settings.internal && self.plays && now.saturating_sub(self.deadline) > MAX_BEHIND {
@@ -206,7 +206,7 @@ impl Clock {
             Message::Start => Some(self.start()),
             Message::Continue if !self.plays => {
                 self.plays = true;
-                self.deadline = self.now.saturating_add(LOST_AFTER);
+                self.deadline = self.now.saturating_add(CLOCK_TIMEOUT);
                 Some(Change::Continued)
             }
             Message::Stop => self.stop(),
@@ -269,7 +269,7 @@ impl Clock {
         if self.settings.internal {
             self.due_from(self.now);
         } else {
-            self.deadline = self.now.saturating_add(LOST_AFTER);
+            self.deadline = self.now.saturating_add(CLOCK_TIMEOUT);
         }
         Change::Started
     }
@@ -282,14 +282,14 @@ impl Clock {
             let (pulse, due) = self.origin;
             due.saturating_add(nanos((self.next - pulse) as f64 * pulse_of(self.tempo)))
         } else {
-            self.now.saturating_add(LOST_AFTER)
+            self.now.saturating_add(CLOCK_TIMEOUT)
         };
         Change::Pulse(self.here)
     }
 
     /// A pulse of the MIDI clock has come.
     fn measured(&mut self) -> Option<Change> {
-        if self.meter.last().is_some_and(|last| self.now - last > LOST_AFTER) {
+        if self.meter.last().is_some_and(|last| self.now - last > CLOCK_TIMEOUT) {
             self.meter.clear();
         }
         self.meter.pulse(self.now);

@@ -28,7 +28,7 @@ mod tap;
 mod tempo;
 mod time_code;
 
-pub use clock::{Change, Clock, LOST_AFTER, Message, MusicalTime, PULSES_PER_BEAT, Settings};
+pub use clock::{CLOCK_TIMEOUT, Change, Clock, Message, MusicalTime, PULSES_PER_BEAT, Settings};
 pub use event::{Counted, MusicalEvent, Transport};
 pub use follower::Follower;
 pub use tap::TapTempo;

@@ -4,18 +4,18 @@ use crate::Nanos;
 use crate::tempo::of_beat;
 
 /// Taps that are looked at.
-const TAPS: usize = 8;
+const MAX_TAPS: usize = 8;
 /// The pause after which taps begin anew: that of the slowest tempo.
-const FORGETS_AFTER: Nanos = 3_000_000_000;
+const TAP_TIMEOUT: Nanos = 3_000_000_000;
 /// Two taps that are nearer than this are one: a key that bounces.
-const ONE_TAP: Nanos = 60_000_000;
+const MIN_TAP_INTERVAL: Nanos = 60_000_000;
 
 /// Finds the tempo of taps, one a beat: the median of the times between the last eight, so that one that comes too early
 /// or too late does not count. A pause of more than three seconds ends a series.
 #[derive(Clone, Debug, Default)]
 pub struct TapTempo {
     /// The taps of the series, the oldest first.
-    taps: [Nanos; TAPS],
+    taps: [Nanos; MAX_TAPS],
     count: usize,
 }
 
@@ -30,18 +30,18 @@ impl TapTempo {
     pub fn tap(&mut self, at: Nanos) -> Option<f64> {
         if let Some(&last) = self.taps[..self.count].last() {
             match at.checked_sub(last) {
-                Some(pause) if pause < ONE_TAP => return None,
-                Some(pause) if pause <= FORGETS_AFTER => {}
+                Some(pause) if pause < MIN_TAP_INTERVAL => return None,
+                Some(pause) if pause <= TAP_TIMEOUT => {}
                 _ => self.count = 0,
             }
         }
-        if self.count == TAPS {
+        if self.count == MAX_TAPS {
             self.taps.copy_within(1.., 0);
             self.count -= 1;
         }
         self.taps[self.count] = at;
         self.count += 1;
-        let mut pauses = [0; TAPS - 1];
+        let mut pauses = [0; MAX_TAPS - 1];
         let pauses = &mut pauses[..self.count - 1];
         for (pause, taps) in pauses.iter_mut().zip(self.taps.windows(2)) {
             *pause = taps[1] - taps[0];

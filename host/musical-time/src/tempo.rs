@@ -37,7 +37,7 @@ pub struct Jitter {
 /// Intervals that are looked at: those of one beat.
 const WINDOW: usize = PULSES_PER_BEAT as usize;
 /// Intervals before there is a tempo. Fewer say more about the jitter than about the tempo.
-const ENOUGH: usize = 6;
+const MIN_INTERVALS: usize = 6;
 
 /// Measures the tempo by the last beat of pulses: the mean of up to 24 intervals. So the jitter of a single pulse moves it
 /// by a 24th, and another tempo is measured in full after one beat.
@@ -77,7 +77,7 @@ impl TempoMeter {
 
     /// Beats per minute, within the limits. `None` before the seventh pulse.
     pub fn tempo(&self) -> Option<f64> {
-        (self.count > ENOUGH).then(|| of_beat(self.interval() * f64::from(PULSES_PER_BEAT)))
+        (self.count > MIN_INTERVALS).then(|| of_beat(self.interval() * f64::from(PULSES_PER_BEAT)))
     }
 
     /// How regular the pulses of the last beat are.

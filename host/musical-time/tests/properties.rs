@@ -1,7 +1,7 @@
 //! What holds for any messages and times, however a device or a person behaves.
 
 use conductor_musical_time::{
-    Change, Clock, LOST_AFTER, MAX_TEMPO, MIN_TEMPO, Message, Nanos, Settings, TapTempo, TempoMeter,
+    CLOCK_TIMEOUT, Change, Clock, MAX_TEMPO, MIN_TEMPO, Message, Nanos, Settings, TapTempo, TempoMeter,
 };
 use proptest::prelude::*;
 
@@ -155,7 +155,7 @@ fn a_gap_is_no_tempo() {
     for pulse in 0..48 {
         clock.receive(pulse * 20_833_333, Message::Pulse);
     }
-    let later = 48 * 20_833_333 + 10 * LOST_AFTER;
+    let later = 48 * 20_833_333 + 10 * CLOCK_TIMEOUT;
     for pulse in 0..24 {
         clock.receive(later + pulse * 20_833_333, Message::Pulse);
     }

@@ -4,7 +4,7 @@
 //! two families give to different buttons needs the family before it: `"xbox a"`, `"nintendo a"`.
 
 /// Each name by place, with its number: buttons 128 to 144, then what moves, 128 to 133.
-const PLACES: &[(u8, &str)] = &[
+const POSITIONS: &[(u8, &str)] = &[
     (128, "south"),
     (129, "east"),
     (130, "west"),
@@ -110,7 +110,7 @@ pub enum NoButton {
 /// A name that is not known, or not by one family alone.
 pub fn button(name: &str) -> Result<u8, NoButton> {
     let name = super::plain(name);
-    if let Some(number) = find(PLACES, &name) {
+    if let Some(number) = find(POSITIONS, &name) {
         return Ok(number);
     }
     let of_family =
@@ -139,7 +139,7 @@ pub fn trigger(name: &str) -> Option<u8> {
 
 /// What a button is called by its place.
 pub fn button_name(button: u8) -> Option<&'static str> {
-    first(PLACES, button)
+    first(POSITIONS, button)
 }
 
 /// What an axis of a stick, or an analog trigger, is called.
@@ -157,7 +157,7 @@ fn first(names: &'static [(u8, &'static str)], number: u8) -> Option<&'static st
 
 /// Every name of a button, for suggesting the nearest.
 pub fn button_names() -> impl Iterator<Item = &'static str> {
-    PLACES.iter().chain(FAMILIES.iter().flat_map(|(_, buttons)| buttons.iter())).map(|(_, name)| *name)
+    POSITIONS.iter().chain(FAMILIES.iter().flat_map(|(_, buttons)| buttons.iter())).map(|(_, name)| *name)
 }
 
 #[cfg(test)]

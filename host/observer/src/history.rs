@@ -19,7 +19,7 @@ pub const HISTORY_CAPACITY: usize = 4096;
 pub const MAX_HISTORY_BYTES: usize = 8 * 1024 * 1024;
 
 /// What an observation takes up serialized, beside its own text.
-const WORDS: usize = 256;
+const OVERHEAD_BYTES: usize = 256;
 
 /// An observation with its number.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ fn weight(observation: &Observation) -> usize {
             Event::Midi(MidiMessage::SysEx(bytes)) => bytes.len(),
             Event::Osc(message) => {
                 // A pattern is there compiled, too.
-                let address = message.address().len() + if message.is_pattern() { PATTERN } else { 0 };
+                let address = message.address().len() + if message.is_pattern() { PATTERN_BYTES } else { 0 };
                 address + message.args().iter().map(argument).sum::<usize>()
             }
             _ => 0,
@@ -147,11 +147,11 @@ fn weight(observation: &Observation) -> usize {
         | Observation::Reload(text)
         | Observation::Refused(text) => text.len(),
     };
-    WORDS + size_of::<HistoryEntry>() + own * 6
+    OVERHEAD_BYTES + size_of::<HistoryEntry>() + own * 6
 }
 
 /// More than a compiled OSC address pattern takes, divided by what bytes are counted with.
-const PATTERN: usize = 512;
+const PATTERN_BYTES: usize = 512;
 
 /// The bytes of an OSC argument, about.
 fn argument(arg: &OscArg) -> usize {

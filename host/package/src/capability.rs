@@ -1,4 +1,4 @@
-//! Capabilities: what a feature asks for, how wide, and how much of it another one covers.
+//! A capability: what a feature asks for, how wide, and how much of it another one covers.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -378,7 +378,7 @@ impl PortThread {
         Ok(())
     }
 
-    /// Asks the backend, and puts what it says or does not say into words.
+    /// Asks the backend. Its error, or its silence, is returned as a message.
     fn ask<T: Send + 'static>(
         &self,
         backend: &str,

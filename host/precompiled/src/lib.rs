@@ -44,7 +44,7 @@ pub enum PrecompiledError {
         error: io::Error,
     },
     /// Others than this user and root may change what is there.
-    #[error("{} may be changed by other users, so no code in it is trusted: make it and what is in it yours or root's, and writable for nobody else", .0.display())]
+    #[error("{} may be changed by other users, so no code in it is trusted: make it and what is in it yours or root's, and not writable by others", .0.display())]
     Shared(PathBuf),
     /// The manifest is not the one that this program was released with.
     #[error("{} is of another release than this program", .0.display())]

@@ -1,9 +1,9 @@
 //! The way to a feature in the control lane: its instances, which are made for calls, kept for a while, and dropped.
 //!
 //! There is none until the first call. A feature whose descriptor says `stateless` has its calls made side by side, up to
-//! [`limits::SIDE_BY_SIDE`], each in an instance that no other call is in; what is not used for [`limits::IDLE_TIMEOUT`] is
+//! [`limits::MAX_PARALLEL_INSTANCES`], each in an instance that no other call is in; what is not used for [`limits::IDLE_TIMEOUT`] is
 //! dropped. Any other feature has one instance, which makes one call at a time, in the order they come, and stays: it may
-//! hold something. Calls beyond wait, and beyond [`MAILBOX`] are refused. When one traps it fails, its instance is dropped,
+//! hold something. Calls beyond wait, and beyond [`MAILBOX_CAPACITY`] are refused. When one traps it fails, its instance is dropped,
 //! and the next one finds a fresh instance; the other calls under way go on.
 //!
 //! The thread that brings a call makes it if calls of this feature are known to be short, up to the first wait or tick;
@@ -31,7 +31,7 @@ use conductor_stdx::pace::Pace;
 use conductor_stdx::pool::{Full, Pool, Share};
 
 /// Calls that may wait. Beyond that a call is refused.
-pub const MAILBOX: usize = 32;
+pub const MAILBOX_CAPACITY: usize = 32;
 
 /// What an actor has done so far.
 #[derive(Debug, Default)]
@@ -105,9 +105,9 @@ impl Actor {
         let changes = [HookPoint::PortChange, HookPoint::ModeChange, HookPoint::ConfigApplied];
         // Changes come in their order, one after the other.
         let in_order = !for_tools && changes.into_iter().any(|point| descriptor.hooks_at(point));
-        let size = if descriptor.stateless && !in_order { limits::SIDE_BY_SIDE } else { 1 };
+        let size = if descriptor.stateless && !in_order { limits::MAX_PARALLEL_INSTANCES } else { 1 };
         let idle_timeout = descriptor.stateless.then_some(limits::IDLE_TIMEOUT);
-        let instances = Arc::new(Pool::new(size, MAILBOX, idle_timeout));
+        let instances = Arc::new(Pool::new(size, MAILBOX_CAPACITY, idle_timeout));
         facts.shared.instances.add(&instances);
         let slow = [
             CapabilityKind::Files,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
-pub use conductor_services::added_files::{ADDED_BYTES, ADDED_FILES};
+pub use conductor_services::added_files::{MAX_ADDED_BYTES, MAX_ADDED_FILES};
 pub use conductor_terminal::MAX_TEXT;
 
 /// How often the epoch advances; the grain of every CPU budget. Budgets count from the first tick
@@ -57,7 +57,7 @@ pub const MAX_CORE_INSTANCES: u32 = 64;
 /// Instances in the whole lane; spares count.
 pub const MAX_INSTANCES: u32 = 128;
 /// Instances of a stateless feature that its tools, and as many that its hooks, are called in side by side.
-pub const SIDE_BY_SIDE: usize = 4;
+pub const MAX_PARALLEL_INSTANCES: usize = 4;
 /// The longest call of a tool or hook that the thread which brings it makes again.
 pub const SHORT_CALL: Duration = Duration::from_micros(250);
 /// How long an instance of a stateless feature is kept that no call is in.
@@ -72,9 +72,9 @@ pub const MAX_HANDLES: usize = 1024;
 /// Bytes that a guest may hand over in one call of the host, or in one result, and of what the host makes of them (a
 /// list's entries count with their size in the host's memory). Beyond it the guest traps before anything is copied.
 /// Twice the largest that any interface takes, so that what is only a little too large gets an answer.
-pub const HANDED_OVER: usize = 2 * 1024 * 1024;
+pub const MAX_HANDED_OVER: usize = 2 * 1024 * 1024;
 /// The same for features that have files, programs, requests or models, which take up to 4 MiB.
-pub const HANDED_OVER_LARGE: usize = 8 * 1024 * 1024;
+pub const MAX_HANDED_OVER_LARGE: usize = 8 * 1024 * 1024;
 /// Bytes of a tool's arguments, and of its result.
 pub const MAX_RESULT: usize = 256 * 1024;
 /// Bytes of the state that an instance hands over.
@@ -235,8 +235,8 @@ mod tests {
     fn what_the_host_may_hold_for_an_instance_counts_as_the_features() {
         let together = Arc::<FeatureMemory>::default();
         let instances: Vec<Limiter> =
-            (0..31).map(|_| Limiter::new(MEMORY_BYTES, HANDED_OVER_LARGE, Arc::clone(&together))).collect();
-        let mut last = Limiter::new(MEMORY_BYTES, HANDED_OVER_LARGE, Arc::clone(&together));
+            (0..31).map(|_| Limiter::new(MEMORY_BYTES, MAX_HANDED_OVER_LARGE, Arc::clone(&together))).collect();
+        let mut last = Limiter::new(MEMORY_BYTES, MAX_HANDED_OVER_LARGE, Arc::clone(&together));
         assert!(last.memory_growing(0, 1, None).is_ok_and(|grown| !grown), "32 times 8 MiB are 256 MiB");
         drop(instances);
         assert!(last.memory_growing(0, 1, None).is_ok_and(|grown| grown));

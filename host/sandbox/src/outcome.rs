@@ -111,8 +111,8 @@ pub(super) fn explain(error: &wasmtime::Error, reached: Option<String>, budget: 
     if error.root_cause().to_string().contains("fuel allocated for hostcalls has been exhausted") {
         return format!(
             "trapped: it handed over too much at once: at most {} MiB, or {} MiB where it has files, requests or models",
-            limits::HANDED_OVER >> 20,
-            limits::HANDED_OVER_LARGE >> 20
+            limits::MAX_HANDED_OVER >> 20,
+            limits::MAX_HANDED_OVER_LARGE >> 20
         );
     }
     let trap = error.downcast_ref::<Trap>();

@@ -1,4 +1,4 @@
-//! Quarantine with exponential backoff: a feature that keeps trapping is not called for a while.
+//! Quarantine, a circuit breaker with exponential backoff: a feature that keeps trapping is not called for a while.
 //!
 //! Traps are counted for the package, by id and digest, in whichever instance and installation they happened:
 //! installing it again or another configuration clears nothing. Many traps in a short time are too many, and so are

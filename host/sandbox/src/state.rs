@@ -231,7 +231,7 @@ impl FeatureFacts {
         let large =
             kinds.into_iter().any(|kind| self.descriptor.requests(kind)) || !self.descriptor.providers.is_empty();
         // In the real-time lane those are unavailable.
-        if lane == Lane::Control && large { limits::HANDED_OVER_LARGE } else { limits::HANDED_OVER }
+        if lane == Lane::Control && large { limits::MAX_HANDED_OVER_LARGE } else { limits::MAX_HANDED_OVER }
     }
 
     /// Whether a contribution of this kind is declared, left out or not.

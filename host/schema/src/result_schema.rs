@@ -1,4 +1,4 @@
-//! Validation of a tool's result against its output schema, which agents rely on.
+//! Schema validation of a tool's result against its output schema, which agents rely on.
 //!
 //! What is understood is what schemas of results are made of: types, keys, entries, choices, references
 //! within the schema. Other keywords are ignored.

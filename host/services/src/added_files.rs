@@ -8,9 +8,9 @@ use crate::error::{ServiceError, shown};
 
 /// Bytes that one feature may add to the folders that it was granted, all together, while it is
 /// installed in a running host (64 MiB). What it removes or makes shorter is given back.
-pub const ADDED_BYTES: u64 = 64 * 1024 * 1024;
+pub const MAX_ADDED_BYTES: u64 = 64 * 1024 * 1024;
 /// Files that one feature may add to the folders that it was granted, as above.
-pub const ADDED_FILES: u64 = 1000;
+pub const MAX_ADDED_FILES: u64 = 1000;
 
 /// The account of one feature, as long as it is installed in a running host.
 #[derive(Debug, Default)]
@@ -45,17 +45,17 @@ impl Sum {
         };
         // What takes no more than there was is never refused.
         let more_bytes = length > before.unwrap_or(0);
-        if more_bytes && added.bytes > ADDED_BYTES {
+        if more_bytes && added.bytes > MAX_ADDED_BYTES {
             return Err(ServiceError::Exhausted(format!(
                 "{}: a feature may add {} MiB to its folders, and {} bytes of that are left; remove something first",
                 shown(path),
-                ADDED_BYTES / (1024 * 1024),
-                ADDED_BYTES.saturating_sub(self.bytes)
+                MAX_ADDED_BYTES / (1024 * 1024),
+                MAX_ADDED_BYTES.saturating_sub(self.bytes)
             )));
         }
-        if added.files > ADDED_FILES && before.is_none() {
+        if added.files > MAX_ADDED_FILES && before.is_none() {
             return Err(ServiceError::Exhausted(format!(
-                "{}: a feature may add {ADDED_FILES} files to its folders; remove one first",
+                "{}: a feature may add {MAX_ADDED_FILES} files to its folders; remove one first",
                 shown(path)
             )));
         }
@@ -74,11 +74,11 @@ mod tests {
 
     #[test]
     fn what_is_replaced_or_removed_is_given_back() {
-        let full = Sum { bytes: ADDED_BYTES, files: ADDED_FILES };
+        let full = Sum { bytes: MAX_ADDED_BYTES, files: MAX_ADDED_FILES };
         assert!(matches!(full.with("a", None, 0), Err(ServiceError::Exhausted(text)) if text.contains("1000 files")));
         assert!(matches!(full.with("a", Some(1), 2), Err(ServiceError::Exhausted(text)) if text.contains("64 MiB")));
         let shorter = full.with("a", Some(10), 4).unwrap();
-        assert_eq!((shorter.bytes, shorter.files), (ADDED_BYTES - 6, ADDED_FILES));
+        assert_eq!((shorter.bytes, shorter.files), (MAX_ADDED_BYTES - 6, MAX_ADDED_FILES));
         let fewer = full.without(100);
         assert!(fewer.with("a", None, 100).is_ok() && fewer.with("a", None, 101).is_err());
         // What was there before the feature came makes no room for more than its share.

@@ -453,7 +453,7 @@ mod tests {
         invalid(folder.write("a/../x", b"x"));
         assert!(place.untouched());
         // Three folders and two files are there. As many folders as are left, and no more.
-        let deep = vec!["d"; usize::try_from(crate::added_files::ADDED_FILES).unwrap()].join("/");
+        let deep = vec!["d"; usize::try_from(crate::added_files::MAX_ADDED_FILES).unwrap()].join("/");
         exhausted(folder.write(&deep, b""));
         assert!(!place.at(&format!("granted/{deep}")).exists());
         exhausted(folder.write("one more", b""));

@@ -175,7 +175,7 @@ impl Snapshot {
         let data = object(&repository, folder, MAX_OBJECT, path)?;
         let mut entries = Vec::new();
         for entry in names_in(&data, path)? {
-            // Nothing is passed over: what is not listed would not be missed by whoever reviews a commit.
+            // Nothing is passed over: a reviewer of a commit would not miss what is not listed.
             let name = match entry.0.to_str() {
                 Ok(name) if is_name(name) => name.to_owned(),
                 _ => format!("\0{}", entry.0.to_str_lossy()),

@@ -232,7 +232,7 @@ fn tool(name: &str, package: &str) -> Result<PathBuf, ServiceError> {
     })
 }
 
-/// What bubblewrap is told: what the program finds.
+/// The arguments of bubblewrap: what the program finds.
 fn apart(program: &Program, found: &Path, files: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
     let mut put = |words: &[&OsStr]| args.extend(words.iter().map(|word| (*word).to_owned()));
@@ -266,7 +266,7 @@ fn apart(program: &Program, found: &Path, files: &Path) -> Vec<OsString> {
     args
 }
 
-/// What `prlimit` is told.
+/// The arguments of `prlimit`.
 fn limits() -> [String; 4] {
     [
         format!("--data={MAX_MEMORY}"),

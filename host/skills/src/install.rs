@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::Files;
 use crate::library::HOME_FOLDER;
-use crate::problem::{Problem, Refused, Severity};
+use crate::problem::{Problem, RejectedSkill, Severity};
 use crate::skill::{ReadError, Skill};
 use conductor_audit::caller::Caller;
 use conductor_audit::{self as audit, AuditError, Chain, Entry, Kind};
@@ -62,7 +62,7 @@ pub enum Outcome {
 pub enum InstallError {
     /// It is no skill.
     #[error("it is no skill that can be installed: {0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] RejectedSkill),
     /// One of its files can't be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -114,7 +114,7 @@ impl Prepared {
             })?,
         };
         if skill.findings.iter().any(|finding| finding.severity() > Severity::Advice) {
-            return Err(Refused { name: skill.name, problems: skill.findings }.into());
+            return Err(RejectedSkill { name: skill.name, problems: skill.findings }.into());
         }
         Ok(Self { skill, files, origin })
     }
@@ -227,7 +227,7 @@ impl Prepared {
 }
 
 /// The name that a skill says, of one that is refused only since it is not in a folder of that name.
-fn said(refused: &Refused) -> Option<String> {
+fn said(refused: &RejectedSkill) -> Option<String> {
     refused.problems.iter().find_map(|problem| match problem {
         Problem::NameIsNotFolder { name, .. } => Some(name.clone()),
         _ => None,

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::bundled::{self, Bundled};
 use crate::folder::{self, Stamp};
 use crate::limits::MAX_SKILLS;
-use crate::problem::{Problem, Refused};
+use crate::problem::{Problem, RejectedSkill};
 use crate::skill::{Loaded, Skill};
 use conductor_stdx::nearest::nearest;
 use conductor_terminal::excerpt;
@@ -115,7 +115,7 @@ pub enum FindError {
     },
     /// The one that has it is not used.
     #[error("the skill can't be used: {0}")]
-    Refused(#[from] Arc<Refused>),
+    Refused(#[from] Arc<RejectedSkill>),
 }
 
 /// What was read of a folder, and what it was read from.
@@ -224,7 +224,7 @@ impl Library {
             place: folder.place,
             folder: Some(path.to_owned()),
             feature: None,
-            skill: Err(Arc::new(Refused {
+            skill: Err(Arc::new(RejectedSkill {
                 name: path.file_name().map(|name| excerpt(&name.to_string_lossy(), 128)).unwrap_or_default(),
                 problems: vec![problem],
             })),

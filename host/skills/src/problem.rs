@@ -272,7 +272,7 @@ impl Problem {
 /// A folder that is used as no skill, and everything that speaks against it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {}", .problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct Refused {
+pub struct RejectedSkill {
     /// The folder's name.
     pub name: String,
     /// What is wrong; at least one of them is a [refusal](Severity::Refusal).

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::folder::{self, SKILL_FILE, Stamp};
 use crate::front_matter::{FrontMatter, divide};
 use crate::limits::{BODY_TOKENS, MAX_FILES, MAX_RESOURCE, MAX_SKILL_FILE, MAX_TOTAL, METADATA_TOKENS, tokens};
-use crate::problem::{Problem, Refused, Severity};
+use crate::problem::{Problem, RejectedSkill, Severity};
 use conductor_stdx::digest::sha256;
 use conductor_terminal::excerpt;
 
@@ -60,7 +60,7 @@ pub struct Skill {
 }
 
 /// A skill, or why a folder is none.
-pub type Loaded = Result<Arc<Skill>, Arc<Refused>>;
+pub type Loaded = Result<Arc<Skill>, Arc<RejectedSkill>>;
 
 /// Why a resource is not read.
 #[derive(Debug, thiserror::Error)]
@@ -95,14 +95,14 @@ impl Skill {
     ///
     /// # Errors
     /// All that speaks against it.
-    pub fn load(folder: &Path) -> Result<Self, Refused> {
+    pub fn load(folder: &Path) -> Result<Self, RejectedSkill> {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         match Dir::open_ambient_dir(folder, ambient_authority()) {
             Ok(dir) => {
                 let (stamps, problems) = folder::list(&dir);
                 Self::open(&name, folder, &dir, &stamps, problems)
             }
-            Err(error) => Err(Refused { name, problems: vec![unreadable(".", &error)] }),
+            Err(error) => Err(RejectedSkill { name, problems: vec![unreadable(".", &error)] }),
         }
     }
 
@@ -113,7 +113,7 @@ impl Skill {
         dir: &Dir,
         stamps: &[Stamp],
         mut problems: Vec<Problem>,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, RejectedSkill> {
         let text = match stamps.iter().find(|stamp| stamp.path == SKILL_FILE) {
             None => Err(Problem::NoSkillFile),
             Some(stamp) if stamp.size > MAX_SKILL_FILE => Err(too_large(SKILL_FILE, stamp.size, MAX_SKILL_FILE)),
@@ -131,7 +131,7 @@ impl Skill {
             Ok(text) => Self::checked(name, text, resources, Files::Folder(path.to_owned()), problems),
             Err(problem) => {
                 problems.insert(0, problem);
-                Err(Refused { name: name.to_owned(), problems })
+                Err(RejectedSkill { name: name.to_owned(), problems })
             }
         }
     }
@@ -140,8 +140,11 @@ impl Skill {
     ///
     /// # Errors
     /// All that speaks against it.
-    pub fn from_files(name: &str, files: Vec<(String, std::borrow::Cow<'static, [u8]>)>) -> Result<Self, Refused> {
-        let refused = |problems| Err(Refused { name: name.to_owned(), problems });
+    pub fn from_files(
+        name: &str,
+        files: Vec<(String, std::borrow::Cow<'static, [u8]>)>,
+    ) -> Result<Self, RejectedSkill> {
+        let refused = |problems| Err(RejectedSkill { name: name.to_owned(), problems });
         let Some((_, bytes)) = files.iter().find(|(path, _)| path == SKILL_FILE) else {
             return refused(vec![Problem::NoSkillFile]);
         };
@@ -172,7 +175,7 @@ impl Skill {
     ///
     /// # Errors
     /// All that speaks against it.
-    pub fn from_text(name: &str, text: &str) -> Result<Self, Refused> {
+    pub fn from_text(name: &str, text: &str) -> Result<Self, RejectedSkill> {
         Self::from_files(name, vec![(SKILL_FILE.to_owned(), text.as_bytes().to_vec().into())])
     }
 
@@ -182,7 +185,7 @@ impl Skill {
         resources: Vec<SkillFile>,
         files: Files,
         mut problems: Vec<Problem>,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, RejectedSkill> {
         let (front, body) = match divide(&text) {
             Ok((yaml, body)) => (FrontMatter::read(yaml, &mut problems), body),
             Err(problem) => {
@@ -211,7 +214,7 @@ impl Skill {
             problems.push(Problem::LongBody { tokens: count, max: BODY_TOKENS });
         }
         if problems.iter().any(|problem| problem.severity() == Severity::Refusal) {
-            return Err(Refused { name: folder.to_owned(), problems });
+            return Err(RejectedSkill { name: folder.to_owned(), problems });
         }
         let FrontMatter { name, description, license, compatibility, metadata, allowed_tools, whole, .. } = front;
         let description = description.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::plain_file;
 
 /// How often a temporary file is made anew if another process has cleaned it up.
-const TRIES: usize = 64;
+const MAX_TRIES: usize = 64;
 
 /// Replaces a file as a whole, so that after a power cut it is the old one or the new one. A process that might
 /// use the old one may use the new one.
@@ -83,7 +83,7 @@ fn temporary(path: &Path, process: u32) -> PathBuf {
 /// A file of this name that is locked for this process. What lies there already was left by a process that had the same
 /// number; it is not followed if it is a link.
 fn locked(path: &Path) -> io::Result<File> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         match File::options().write(true).create_new(true).open(path) {
             Ok(file) => {
                 match file.try_lock() {

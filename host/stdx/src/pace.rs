@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use crate::thread_use::ThreadUse;
 
 /// Calls that have to be short, one after the other, before others make them.
-const PROBATION: u32 = 32;
+const PROBATION_CALLS: u32 = 32;
 /// For how long a thread that has brought events begins calls, of all features together. The rest is for the features' own
 /// threads, so that features that are each just short enough do not add up.
-pub const CARRIES_FOR: Duration = Duration::from_micros(250);
+pub const CARRY_BUDGET: Duration = Duration::from_micros(250);
 /// So many short calls make up for one that was not: a busy machine may have interrupted it.
 const FORGIVEN_AFTER: u32 = 1000;
 /// How long calls are made on other threads again, the first time.
@@ -25,7 +25,7 @@ const FIRST_BAN: Duration = Duration::from_secs(1);
 const MAX_BAN: Duration = Duration::from_secs(300);
 /// A ban is the first one again if there was none for so many times as long as the next would be: on a busy machine a
 /// feature is slow now and then through no fault of its own, and one that is slow on purpose gains little.
-const GOOD_FOR: u32 = 10;
+const BAN_RESET_FACTOR: u32 = 10;
 
 /// When a call began.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Pace {
 
     /// Whether the next call is expected to be short.
     pub fn is_quick(&self) -> bool {
-        self.short >= PROBATION && self.banned_until.is_none()
+        self.short >= PROBATION_CALLS && self.banned_until.is_none()
     }
 
     /// A call begins on this thread, and is [timed](Self::end) here.
@@ -86,16 +86,16 @@ impl Pace {
         if took <= self.most {
             self.short += 1;
             if self.short >= FORGIVEN_AFTER {
-                self.short = PROBATION;
+                self.short = PROBATION_CALLS;
                 self.slow = false;
             }
-        } else if self.banned_until.is_none() && self.short < PROBATION {
+        } else if self.banned_until.is_none() && self.short < PROBATION_CALLS {
             // The first calls of an instance touch its code and memory for the first time: that is no reason for a ban.
             self.short = 0;
         } else if std::mem::replace(&mut self.slow, true) || self.banned_until.is_some() {
             self.ban(now);
         } else {
-            self.short = PROBATION;
+            self.short = PROBATION_CALLS;
         }
     }
 
@@ -108,7 +108,7 @@ impl Pace {
         (self.short, self.slow) = (0, false);
         // While its calls are made on other threads already, it is only watched for longer.
         if self.banned_until.is_none() {
-            if self.banned.is_some_and(|ended| now.saturating_duration_since(ended) >= self.ban * GOOD_FOR) {
+            if self.banned.is_some_and(|ended| now.saturating_duration_since(ended) >= self.ban * BAN_RESET_FACTOR) {
                 self.ban = FIRST_BAN;
             }
             self.banned_until = Some(now + self.ban);
@@ -148,7 +148,7 @@ mod tests {
             while !self.pace.is_quick() {
                 self.calls(1, QUICK);
             }
-            self.now - began - PROBATION * QUICK
+            self.now - began - PROBATION_CALLS * QUICK
         }
 
         fn calls(&mut self, count: u32, each: Duration) {
@@ -163,7 +163,7 @@ mod tests {
     fn the_first_calls_are_on_its_own_thread() {
         let mut feature = Feature::new();
         assert!(!feature.pace.is_quick());
-        feature.calls(PROBATION - 1, QUICK);
+        feature.calls(PROBATION_CALLS - 1, QUICK);
         assert!(!feature.pace.is_quick());
         feature.calls(1, QUICK);
         assert!(feature.pace.is_quick());
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn one_slow_call_is_forgiven_and_two_are_not() {
         let mut feature = Feature::new();
-        feature.calls(PROBATION, QUICK);
+        feature.calls(PROBATION_CALLS, QUICK);
         feature.calls(1, SLOW);
         assert!(feature.pace.is_quick());
         feature.calls(FORGIVEN_AFTER, QUICK);
@@ -197,12 +197,12 @@ mod tests {
     #[test]
     fn a_feature_that_was_good_for_long_begins_with_a_short_ban_again() {
         let mut feature = Feature::new();
-        feature.calls(PROBATION, QUICK);
+        feature.calls(PROBATION_CALLS, QUICK);
         feature.banned();
         let longer = feature.banned();
-        feature.calls(PROBATION, QUICK);
+        feature.calls(PROBATION_CALLS, QUICK);
         // The next one would be 4 s.
-        feature.now += GOOD_FOR * 4 * FIRST_BAN;
+        feature.now += BAN_RESET_FACTOR * 4 * FIRST_BAN;
         let shorter = feature.banned();
         assert!(longer >= 2 * FIRST_BAN - QUICK && shorter < 2 * FIRST_BAN, "{longer:?}, then {shorter:?}");
     }
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_call_that_was_interrupted_is_short_once_that_is_asked() {
         let mut feature = Feature::new();
-        feature.calls(PROBATION, QUICK);
+        feature.calls(PROBATION_CALLS, QUICK);
         feature.calls(1, SLOW);
         let mut began = feature.pace.begin();
         if began.thread.is_none() {

@@ -13,6 +13,7 @@
 //! - JSON is escaped as JSON is: the same value, other text.
 //! - Markdown of others is rendered by [`markdown`], which escapes its text and indents its lines.
 //! - Lines that a person types are read by [`editor`].
+//! - [`duration()`] writes seconds for people.
 //! - [`Progress`] counts the seconds of work that takes long.
 //! - Colours are a [`Style`] of a part of a line, and never text.
 //! - [`log`] does the same for what is logged.
@@ -26,6 +27,7 @@
 /// Bytes kept of a text that a feature, a server or another program gives: an error, a diagnostic.
 pub const MAX_TEXT: usize = 1024;
 
+mod duration;
 pub mod editor;
 mod escape;
 mod lines;
@@ -36,6 +38,7 @@ mod progress;
 mod table;
 
 pub use conductor_hidden_characters::is_hidden;
+pub use duration::duration;
 pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, paragraphs, width};
 pub use lines::{Lines, Style};
 pub use output::{

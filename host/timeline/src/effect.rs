@@ -113,7 +113,7 @@ impl Effect {
         }
     }
 
-    /// What a person calls the bytes in it, as a comment: `# note-on 36 100`. `None` where the text says it.
+    /// What a person calls the bytes in it, as a comment: `# note-on 36 100`. `None` if the text says it.
     pub fn comment(&self) -> Option<String> {
         let Self::Midi { message, .. } = self else { return None };
         let mut events = Vec::new();

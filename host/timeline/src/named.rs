@@ -3,7 +3,7 @@
 use conductor_names::{channel, controller, gamepad, key, machine_control, note};
 
 /// The names of the numbers in an event that is written in the [line language](crate::timeline), as a comment of that
-/// language: `# C2, ch10`. `None` where nothing in it has a name that the text does not say.
+/// language: `# C2, ch10`. `None` if nothing in it has a name that the text does not say.
 pub fn comment(event: &str) -> Option<String> {
     let mut words = event.split(' ');
     let message = words.next()?;

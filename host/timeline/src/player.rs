@@ -15,7 +15,7 @@ use conductor_event::{DeviceEvent, DeviceId, Event, ModeIx, Nanos, Record, RuleI
 use crate::effect::Effect;
 
 /// How long what was started is followed after the last event, where it does not end by itself.
-pub const FOLLOWED_FOR: Nanos = 3_600_000_000_000;
+pub const FOLLOW_TIMEOUT: Nanos = 3_600_000_000_000;
 /// How often it may go on in that time.
 const MAX_STEPS: usize = 20_000;
 
@@ -181,7 +181,7 @@ impl<'p, A> Player<'p, A> {
     /// Has everything happen that is due by this time.
     pub fn advance(&mut self, to: Nanos) {
         // A clock that is followed for that long says nothing more.
-        if self.engine.deadline().is_some_and(|deadline| to.saturating_sub(deadline) > FOLLOWED_FOR) {
+        if self.engine.deadline().is_some_and(|deadline| to.saturating_sub(deadline) > FOLLOW_TIMEOUT) {
             self.engine.catch_up(to);
         }
         // What goes on for ever does so at its own times, a bounded number of them.
@@ -197,7 +197,7 @@ impl<'p, A> Player<'p, A> {
 
     /// Has everything happen that is still due. False where something goes on for longer than it is followed.
     pub fn finish(&mut self) -> bool {
-        let until = self.out.now.saturating_add(FOLLOWED_FOR);
+        let until = self.out.now.saturating_add(FOLLOW_TIMEOUT);
         for _ in 0..MAX_STEPS {
             if !self.engine.is_unsettled() && self.out.performer.due().is_none() {
                 return true;
@@ -213,7 +213,7 @@ impl<'p, A> Player<'p, A> {
 
     /// Has only what was started go on, without the gestures that are under way.
     pub fn finish_actions(&mut self) {
-        let until = self.out.now.saturating_add(FOLLOWED_FOR);
+        let until = self.out.now.saturating_add(FOLLOW_TIMEOUT);
         for _ in 0..MAX_STEPS {
             match self.out.performer.due() {
                 Some(at) if at <= until => self.perform_due(at),

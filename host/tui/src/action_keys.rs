@@ -12,8 +12,8 @@ pub(crate) struct ActionKey {
     pub(crate) help: String,
 }
 
-/// The keys of an action with this schema, those that have to be there first. Of an action with several forms, those of all;
-/// none where the schema names none.
+/// The keys of an action with this schema, those that have to be there first. Of an action with several forms, those of all.
+/// Empty if the schema names none.
 pub(crate) fn keys(schema: &Value) -> Vec<ActionKey> {
     let forms = ["oneOf", "anyOf"].into_iter().find_map(|word| schema[word].as_array());
     let forms: Vec<&Value> = match forms {

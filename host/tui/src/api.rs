@@ -24,7 +24,7 @@ use crate::action_keys::{self, ActionKey};
 use crate::config_view::ConfigView;
 
 /// How long the shell waits between two tries to reach a host.
-const RETRY: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// Events of a conversation that are read at once.
 const MAX_PAGE: usize = 2000;
 
@@ -183,7 +183,7 @@ pub(crate) fn follow(home: &Path, sender: Sender<FromHost>) -> std::io::Result<(
             if sender.send(FromHost::Lost(why)).is_err() {
                 return;
             }
-            thread::sleep(RETRY);
+            thread::sleep(RETRY_INTERVAL);
         }
     })?;
     Ok(())

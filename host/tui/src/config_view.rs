@@ -185,7 +185,7 @@ impl Waits {
     }
 }
 
-/// A number, or `36..51`; `None` where there are names.
+/// A number, or `36..51`; `None` if it has names.
 fn range(value: &Value) -> Option<(i64, i64)> {
     if let Some(number) = value.as_i64() {
         return Some((number, number));

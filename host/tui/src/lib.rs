@@ -17,7 +17,7 @@ use crossbeam_channel::{Receiver, bounded, select};
 use api::{Askers, FromHost};
 use session::{FromTerminal, Session};
 use state::layout::Size;
-use state::live::TICK;
+use state::live::TICK_INTERVAL;
 use state::{Input, State};
 
 mod action_keys;
@@ -35,13 +35,13 @@ mod text;
 mod view;
 
 /// The least time between two frames.
-const FRAME: Duration = Duration::from_millis(34);
+const FRAME_INTERVAL: Duration = Duration::from_millis(34);
 /// What waits to be taken in, at most; a host that has more waits, and its stream says what was left out.
-const WAITING: usize = 8192;
+const QUEUE_CAPACITY: usize = 8192;
 /// What is taken in before the next frame is thought of.
-const AT_ONCE: usize = 2048;
+const MAX_BATCH: usize = 2048;
 /// How long the end waits for the host to stop listening.
-const LAST_WORD: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How the shell ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub fn run(home: &Path, ending: &Receiver<()>) -> Result<End, TuiError> {
             let _ = api::stop_listening(&home, listening);
             let _ = done.send(());
         })?;
-        let _ = is_done.recv_timeout(LAST_WORD);
+        let _ = is_done.recv_timeout(SHUTDOWN_TIMEOUT);
     }
     Ok(end)
 }
@@ -96,18 +96,18 @@ pub fn run(home: &Path, ending: &Receiver<()>) -> Result<End, TuiError> {
 fn main_loop(home: &Path, ending: &Receiver<()>, session: &mut Session, state: &mut State) -> Result<End, TuiError> {
     let (sender, terminal) = bounded(1024);
     session::listen(&sender)?;
-    let (sender, host) = bounded(WAITING);
+    let (sender, host) = bounded(QUEUE_CAPACITY);
     api::follow(home, sender.clone())?;
     let askers = Askers::start(home, &sender)?;
     let started = Instant::now();
-    let (mut next_tick, mut next_frame, mut is_changed) = (TICK, Duration::ZERO, true);
+    let (mut next_tick, mut next_frame, mut is_changed) = (TICK_INTERVAL, Duration::ZERO, true);
     loop {
         let now = started.elapsed();
         let until = if is_changed { next_frame.min(next_tick) } else { next_tick };
         select! {
             recv(ending) -> _ => return Ok(End::Asked),
             recv(terminal) -> message => match message {
-                Ok(message) => for message in std::iter::once(message).chain(terminal.try_iter().take(AT_ONCE)) {
+                Ok(message) => for message in std::iter::once(message).chain(terminal.try_iter().take(MAX_BATCH)) {
                     match message {
                         FromTerminal::Input(input) => state.input(input, started.elapsed()),
                         FromTerminal::Gone => return Ok(End::TerminalGone),
@@ -115,7 +115,7 @@ fn main_loop(home: &Path, ending: &Receiver<()>, session: &mut Session, state: &
                 },
                 Err(_) => return Ok(End::TerminalGone),
             },
-            recv(host) -> message => take(state, message.into_iter().chain(host.try_iter().take(AT_ONCE)), started),
+            recv(host) -> message => take(state, message.into_iter().chain(host.try_iter().take(MAX_BATCH)), started),
             default(until.saturating_sub(now)) => {}
         }
         if state.has_ended {
@@ -130,7 +130,7 @@ fn main_loop(home: &Path, ending: &Receiver<()>, session: &mut Session, state: &
             {
                 state.input(Input::Resize(width, height), now);
             }
-            next_tick = now + TICK;
+            next_tick = now + TICK_INTERVAL;
         }
         state.take_requests().into_iter().for_each(|request| askers.ask(request));
         is_changed |= state.take_changed();
@@ -140,7 +140,7 @@ fn main_loop(home: &Path, ending: &Receiver<()>, session: &mut Session, state: &
                 Err(_) => return Ok(End::TerminalGone),
             }
             is_changed = false;
-            next_frame = started.elapsed() + FRAME;
+            next_frame = started.elapsed() + FRAME_INTERVAL;
         }
     }
 }

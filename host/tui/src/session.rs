@@ -28,7 +28,7 @@ use crate::state::{Extent, Input, State};
 use crate::view::render;
 
 /// Bytes of a frame that are sent at once.
-const BUFFER: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 /// How long a thread that panics waits for a frame that is being sent.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -60,7 +60,7 @@ impl Session {
     /// If it can't be switched.
     pub(crate) fn enter() -> io::Result<Self> {
         restore_on_panic();
-        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())))?;
+        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout())))?;
         IS_ENTERED.store(true, Ordering::SeqCst);
         // From here on dropping it restores the terminal.
         let session = Self { terminal };

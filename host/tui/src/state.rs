@@ -16,7 +16,7 @@ use features::Features;
 use front::{Explanation, Front};
 use layout::Size;
 use learn::Learn;
-use live::{ALIGHT, Live};
+use live::{HIGHLIGHT_TIMEOUT, Live};
 use mappings::Mappings;
 use plans::Plans;
 use requests::Requests;
@@ -36,7 +36,7 @@ mod plans;
 mod requests;
 
 /// How long a notice stays.
-const NOTICE: Duration = Duration::from_secs(8);
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What a person does.
 #[derive(Debug, Clone)]
@@ -161,7 +161,7 @@ impl State {
         if self.live.tick(now) {
             self.is_changed |= matches!(self.screen, Screen::Live | Screen::Flow | Screen::Status);
         }
-        self.fired.retain(|_, at| now.saturating_sub(*at) < ALIGHT * 2);
+        self.fired.retain(|_, at| now.saturating_sub(*at) < HIGHLIGHT_TIMEOUT * 2);
         if self.notice.as_ref().is_some_and(|notice| now >= notice.until) {
             self.notice = None;
             self.is_changed = true;
@@ -181,7 +181,7 @@ impl State {
 
     pub(crate) fn notice(&mut self, text: String, is_wrong: bool) {
         self.is_changed = true;
-        self.notice = Some(Notice { text, is_wrong, until: self.now + NOTICE });
+        self.notice = Some(Notice { text, is_wrong, until: self.now + NOTICE_TIMEOUT });
     }
 
     /// Takes in how far what is shown reaches: scrolling ends there.

@@ -28,7 +28,7 @@ impl Shell {
         Self { state: State::new(width, height, true), now: Duration::ZERO }
     }
 
-    /// One that has been told everything, with this text for every name.
+    /// One that has got everything from its host, with this text for every name.
     fn told(width: u16, height: u16, text: &str) -> Self {
         let mut shell = Self::new(width, height);
         shell.hear(host::connected(text));
@@ -114,7 +114,7 @@ conductor 1.2.3  mode Play
  ● Play
    Mix
 ── Host ─────────────────────────────────────────────────────────────1-16 of 20
-conductor   1.2.3, process 42, for 1 min 30 s
+conductor   1.2.3, process 42, for 1m 30s
 in front    Play
 lock        not locked
 rules       3, of ~/.conductor/config.toml

@@ -51,7 +51,7 @@ pub(crate) struct Cells {
 
 #[derive(Debug)]
 struct Owner {
-    /// Whose it is; 0 if nobody's yet.
+    /// Its owner; 0 if it has none yet.
     key: AtomicU64,
     cell: Cell,
 }
@@ -131,7 +131,7 @@ impl Cells {
         if owner == Key::EVERYONE {
             return self.owners.first().map_or(&self.shared, |owner| &owner.cell);
         }
-        // All that have a place of their own stand one behind the other, so whoever looks for one meets it before a
+        // All that have a place of their own stand one behind the other, so a search meets each of them before a
         // free one. A place is never given back.
         for owner in self.owners.iter().skip(1) {
             let mut taken = owner.key.load(Ordering::Acquire);

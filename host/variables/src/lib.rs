@@ -7,7 +7,7 @@
 //! A variable may have a value for each device or each mode. Those are found by a [`Key`] in a table of [`MAX_OWNERS`]
 //! cells that is there from the beginning; owners beyond that share one cell.
 //!
-//! Whoever declares the same variables again ([`Variables::declare`]), as a reload does, keeps the values of those whose
+//! Declaring the same variables again ([`Variables::declare`]), as a reload does, keeps the values of those whose
 //! declaration is the same.
 
 #![forbid(unsafe_code)]

@@ -71,7 +71,7 @@ impl ErrorAnswer {
     }
 }
 
-/// Adds what browsers are told with every answer.
+/// Adds the headers that every answer to a browser has.
 pub(super) fn protect(headers: &mut HeaderMap) {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),

@@ -194,7 +194,7 @@ fn share(names: &[&str], name: &str) -> Option<f64> {
 }
 
 impl Report {
-    /// Of works, each with the JSON of its result; `None` where there is none.
+    /// Of works, each with the JSON of its result; `None` if there is none.
     pub fn of(all: &[(Work, Option<Value>)]) -> Self {
         let mut report = Self::default();
         let (mut tokens, mut times) = (Vec::new(), Vec::new());

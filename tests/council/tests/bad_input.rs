@@ -131,7 +131,7 @@ fn a_verdict_of_ten_megabytes_or_against_its_own_schema_is_left_out() {
     }
 }
 
-/// Whoever says pass and names a critical issue says neither.
+/// A review that says pass and names a critical issue says neither.
 #[test]
 fn a_model_that_contradicts_itself_votes_for_nothing() {
     let odd = |asked: &Inquiry, number| {
@@ -158,7 +158,7 @@ fn time_or_tokens_that_are_gone_in_the_middle_leave_it_unclear() {
     let result = costly.verify(&small(), args()).unwrap();
     assert_eq!((result.verdict, result.votes.len()), (Verdict::Unclear, 3), "{:?}", result.reasons);
     assert!(result.reasons.iter().any(|reason| reason.contains("50000 tokens are used up")), "{:?}", result.reasons);
-    assert_eq!(costly.asked.get(), 3, "nobody is asked any more");
+    assert_eq!(costly.asked.get(), 3, "no other member is asked");
     let mut gone = Models::new(|asked: &Inquiry, _| reply(passes(asked)));
     gone.cancelled_after = 3;
     let result = gone.verify(&small(), args()).unwrap();

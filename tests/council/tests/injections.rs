@@ -91,7 +91,7 @@ fn no_attempt_gets_out_of_the_fence_and_none_turns_a_fail_into_a_pass() {
         let panel = Scripted::new(&[Obeys; 3]);
         let result = verified(&panel, &commit, args).unwrap();
         let asked = panel.asked.borrow();
-        assert!(asked[0].text.contains("attempt-"), "{number} is shown to nobody: {place:?} {text:?}");
+        assert!(asked[0].text.contains("attempt-"), "{number} is not shown: {place:?} {text:?}");
         for one in asked.iter() {
             assert!(!outside(one).contains("attempt-"), "{number} got out: {place:?} {text:?}\n{}", one.text);
             assert!(!has_hidden(one), "{number} hides something: {place:?} {text:?}");

@@ -1,4 +1,4 @@
-//! Verdicts of scripted panels: what passes, what fails, and what can't be told.
+//! Verdicts of scripted panels: what passes, what fails, and what has no verdict.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

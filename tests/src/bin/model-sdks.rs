@@ -34,7 +34,7 @@ mod comparison {
     const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::Gemini, Wire::OpenAi];
 
     /// What was asked: the API, the answer's id, and whether it was streamed.
-    type Asked = (String, String, bool);
+    type Key = (String, String, bool);
 
     pub fn main() -> ExitCode {
         let mut arguments = std::env::args().skip(1);
@@ -46,7 +46,7 @@ mod comparison {
         let repo = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
         let exchanges: Vec<Exchange> =
             WIRES.iter().flat_map(|wire| [recorded(repo, *wire), generated(*wire, seed)].concat()).collect();
-        let asked: Vec<Asked> = exchanges
+        let asked: Vec<Key> = exchanges
             .iter()
             .flat_map(|one| [true, false].map(|stream| (one.wire.provider().to_owned(), one.id.clone(), stream)))
             .collect();
@@ -117,7 +117,7 @@ mod comparison {
     }
 
     /// What the SDKs say.
-    fn theirs(python: &str, script: &Path, port: u16, asked: &[Asked]) -> HashMap<Asked, Value> {
+    fn theirs(python: &str, script: &Path, port: u16, asked: &[Key]) -> HashMap<Key, Value> {
         let mut child = Command::new(python)
             .arg(script)
             .arg(format!("http://127.0.0.1:{port}"))
@@ -147,7 +147,7 @@ mod comparison {
     }
 
     /// What conversations with the host have.
-    fn ours(port: u16, asked: &[Asked]) -> HashMap<Asked, Value> {
+    fn ours(port: u16, asked: &[Key]) -> HashMap<Key, Value> {
         let mut config = "[chat]\nsteps = 1\n\n[tools.per_minute]\nmodel_requests = 100000\n\n".to_owned();
         for wire in WIRES {
             let name = wire.provider();
@@ -171,7 +171,7 @@ mod comparison {
         views
     }
 
-    fn view(person: &Person, (vendor, id, stream): &Asked) -> Value {
+    fn view(person: &Person, (vendor, id, stream): &Key) -> Value {
         let conversation = person.begin();
         let events = person.turn(conversation, &format!("exchange:{id}!"), Some(&format!("{vendor}-{stream}")));
         // Another model is asked where this one gives no answer.

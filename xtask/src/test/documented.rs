@@ -158,6 +158,32 @@ fn the_page_about_layers_has_every_case() {
     assert!(cases.len() >= 60, "only {}", cases.len());
 }
 
+/// The most words that CONTRIBUTING.md's glossary may have: more are not learned.
+const MAX_WORDS: usize = 50;
+
+/// The glossary has few words, each once, also of those in brackets, and each with its meaning and its place. That the
+/// places are there is tested with the links of pages.
+#[test]
+fn the_glossary_has_few_words_and_each_once() {
+    let repo = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let text = fs::read_to_string(repo.join("CONTRIBUTING.md")).unwrap();
+    let [words, meanings, places] = ["word", "meaning", "where"].map(|called| column(&text, called));
+    assert!((30..=MAX_WORDS).contains(&words.len()), "{} words", words.len());
+    let mut seen = BTreeSet::new();
+    for (line, cell) in &words {
+        for word in cell.split(['(', ')', ',']).map(str::trim).filter(|word| !word.is_empty()) {
+            assert!(seen.insert(word), "CONTRIBUTING.md:{line}: {word} is there twice");
+        }
+    }
+    for (line, meaning) in &meanings {
+        assert!(!meaning.is_empty(), "CONTRIBUTING.md:{line}: no meaning");
+    }
+    assert_eq!(places.len(), words.len());
+    for (line, place) in &places {
+        assert!(quoted(place).next().is_some(), "CONTRIBUTING.md:{line}: no place");
+    }
+}
+
 /// Links of pages to files, and the places that CONTRIBUTING.md's glossary names.
 #[test]
 fn every_file_that_a_page_leads_to_is_there() {
@@ -191,7 +217,7 @@ fn every_file_that_a_page_leads_to_is_there() {
     }
     let text = fs::read_to_string(repo.join("CONTRIBUTING.md")).unwrap();
     for (line, cell) in column(&text, "where") {
-        for place in quoted(cell).filter(|word| word.contains('/')) {
+        for place in quoted(cell) {
             links += 1;
             let is_there = repo.join(place).exists();
             missing.extend((!is_there).then(|| format!("CONTRIBUTING.md:{line}: {place}")));

@@ -26,7 +26,7 @@ use conductor_chat::store::{ConversationQuery, ConversationView, MAX_PAGE, Store
 use conductor_host::control::trouble::Misconduct;
 
 /// Events that are read at once.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// The conversations of this host. `None` if they can't be kept.
 #[derive(Debug, Clone)]
@@ -306,7 +306,7 @@ impl Reader {
                 last.borrow_and_update();
             }
             let (chat, id, after) = (Arc::clone(&self.chat), self.id, self.after);
-            let read = tokio::task::spawn_blocking(move || chat.store().events(id, after, BATCH)).await;
+            let read = tokio::task::spawn_blocking(move || chat.store().events(id, after, MAX_BATCH)).await;
             // One that was deleted has no more.
             let events = read.ok()?.ok()?;
             if let Some(event) = events.last() {

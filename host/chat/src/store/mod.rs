@@ -38,7 +38,7 @@ const MAX_TITLE: usize = 80;
 /// Bytes of what is searched for.
 const MAX_SEARCH: usize = 500;
 /// How long to wait for another process that has the file open.
-const BUSY: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 const SCHEMA: &str = "
     CREATE TABLE conversations (
@@ -177,7 +177,7 @@ impl ConversationStore {
     }
 
     fn new(connection: Connection) -> Result<Self, StoreError> {
-        connection.busy_timeout(BUSY)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         // FULL syncs the log with every commit. The file may be damaged, so nothing in its schema is trusted.
         connection.execute_batch(
             "PRAGMA trusted_schema = OFF;

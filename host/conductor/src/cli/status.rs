@@ -26,7 +26,7 @@ const MAX_LINES: usize = 5;
 /// The screen. `plans` is how many wait.
 fn shown(status: &Status, plans: usize) -> Lines {
     let mut screen = Screen(Lines::new());
-    let uptime = super::doctor::duration(status.uptime / 1_000_000_000);
+    let uptime = terminal::duration(status.uptime / 1_000_000_000);
     screen.line("conductor", &format!("{}, process {}, for {uptime}", status.version, status.pid));
 
     let mode = match &status.modes[..] {

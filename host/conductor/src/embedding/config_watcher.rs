@@ -1,5 +1,5 @@
 //! The configuration watcher: one thread that reloads the host when the configuration file or the set of installed
-//! features changes (hot reload).
+//! features changes (hot reload), after a debounce.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use conductor_stdx::plain_file;
 /// How often the host looks whether an upgrade went wrong.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Debounce of file changes: editors write a file in several steps; the last one counts.
-const DEBOUNCE: Duration = Duration::from_millis(50);
+const DEBOUNCE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What wakes the watcher.
 enum Wake {
@@ -140,7 +140,7 @@ impl WatchedConfig {
                 }
             };
             // What else comes while the file settles belongs to the same change.
-            let settled = crossbeam_channel::after(DEBOUNCE);
+            let settled = crossbeam_channel::after(DEBOUNCE_INTERVAL);
             loop {
                 crossbeam_channel::select! {
                     recv(woken) -> wake => match wake {

@@ -17,7 +17,7 @@ fn two_models_of_five_that_are_down_or_stream_nonsense_leave_it_unclear() {
     assert_eq!(result["reasons"][0], "no quorum: 3 of 5 models reviewed, and 4 have to");
     assert_eq!((&result["left_out"][0]["model"], &result["left_out"][1]["model"]), (&json!("m1"), &json!("m3")));
     assert!(result["left_out"][0]["reason"].as_str().unwrap().contains("not today"), "{result:#}");
-    assert_eq!(model.requests().len(), 5, "nobody is asked for what can't come of it any more");
+    assert_eq!(model.requests().len(), 5, "no member is asked for what can't come of it any more");
 }
 
 /// CNC-2: a model whose stream never ends is cut off and left out; the others decide.
@@ -36,7 +36,7 @@ fn a_model_that_streams_forever_is_left_out() {
     assert_eq!(result["verdict"], "pass", "two of three are a quorum: {result:#}");
 }
 
-/// CNC-2: who reviewed is worth no vote where nobody did, and that is 0.
+/// CNC-2: without a review there are no votes, and that is 0.
 #[test]
 fn a_council_of_which_nobody_answers_is_worth_nothing() {
     let model = Model::new(|_, _| Reply::Status(400, "not today"));

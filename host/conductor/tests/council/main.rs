@@ -513,7 +513,7 @@ fn the_script_for_pipelines_ends_with_the_verdict() {
     assert!(model.requests()[0].to_string().contains("Look at this above all: Security."));
     let (code, result, error) = gate("before", &["--snapshot", "right"]);
     assert_eq!((code, &result["verdict"]), (Some(0), &json!("pass")), "{result:#} {error}");
-    assert_eq!(gate("before", &["--assurance", "diverse"]).0, Some(2), "the models are of nobody knows whom");
+    assert_eq!(gate("before", &["--assurance", "diverse"]).0, Some(2), "the makers of the models are unknown");
     assert_eq!(gate("no-such-branch", &[]).0, Some(2));
 }
 

@@ -76,7 +76,7 @@ fn a_program_has_a_seat_beside_models() {
 /// CNC-5: no model, no provider, no key: two programs are a council.
 #[test]
 fn programs_alone_are_a_council() {
-    let model = Model::new(|_, _| Reply::Status(500, "nobody asks it"));
+    let model = Model::new(|_, _| Reply::Status(500, "it is not asked"));
     let repository = Repository::new();
     let programs = [agent("llm", HONEST), agent("llm", HONEST)];
     let stage = council_with(&model, 0, &programs, &repository.0);

@@ -30,7 +30,7 @@ use conductor_sandbox::bindings::Error;
 use conductor_sandbox::bindings::imports::{hardware, host_state, planning, types};
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::host_state::{Captured, HostView, MidiRefusal};
-use conductor_sandbox::host_functions::models::{Answer as Asked, Later, ModelView};
+use conductor_sandbox::host_functions::models::{Answer as ModelAnswer, Later, ModelView};
 use conductor_sandbox::host_functions::planning::ProposedPlan;
 use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use conductor_sandbox::{CallError, Compiler, PreparedFeature, Sandbox, ToolOutput};
@@ -358,7 +358,7 @@ impl ModelView for LabModels {
         self.current().names()
     }
 
-    fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<Asked, Error>> {
+    fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<ModelAnswer, Error>> {
         let models = self.current();
         Box::pin(async move { models.ask(asker, model, question).await })
     }

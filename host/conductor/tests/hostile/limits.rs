@@ -9,7 +9,7 @@ use conductor_sandbox::limits;
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, guest_with};
-use conductor_sandbox::actor::{Actor, MAILBOX};
+use conductor_sandbox::actor::{Actor, MAILBOX_CAPACITY};
 
 fn event() -> Event {
     Event { at: 0, device: 0, kind: 2, channel: 0, number: 36, position: 0, value: 100.0, unit: 0.5 }
@@ -158,7 +158,7 @@ fn a_mailbox_that_overflows_refuses() {
         while lab.stage.dialled.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
-        let waiting: Vec<_> = (0..MAILBOX + 10).map(|_| call("nothing")).collect();
+        let waiting: Vec<_> = (0..MAILBOX_CAPACITY + 10).map(|_| call("nothing")).collect();
         let mut refused = 0;
         cancelled.cancel();
         for one in waiting {

@@ -35,7 +35,7 @@ fn end(tools: &Tools, call: JoinHandle<Answer>) -> Answer {
 /// As many calls as are made side by side, all of which wait for an hour, and one that waits for its turn.
 fn crowd(tools: &Tools) -> (Vec<(JoinHandle<Answer>, CancellationToken)>, JoinHandle<Answer>) {
     let memory = || tools.feature.facts().memory.linear();
-    let slow = (0..limits::SIDE_BY_SIDE).map(|_| {
+    let slow = (0..limits::MAX_PARALLEL_INSTANCES).map(|_| {
         let before = memory();
         let call = begin(tools, r#"{"how": "wait"}"#);
         // It has an instance, and so a place, before the next one looks for one.

@@ -11,7 +11,7 @@ use conductor_package::descriptor::Tier;
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::control::ToolCall;
 use conductor_sandbox::limits;
-use conductor_stdx::pace::CARRIES_FOR;
+use conductor_stdx::pace::CARRY_BUDGET;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::lab::{Lab, Play, Tools, envelope, guest_with, renamed, until};
@@ -131,7 +131,7 @@ fn a_feature_that_hangs_late_holds_up_one_port_once() {
             std::thread::yield_now();
         }
         let began = worked();
-        action.worker().carry(Instant::now() + CARRIES_FOR);
+        action.worker().carry(Instant::now() + CARRY_BUDGET);
         worked() - began
     };
     let (late_by, others) = std::thread::scope(|scope| {

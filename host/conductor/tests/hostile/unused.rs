@@ -12,7 +12,7 @@ use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_sandbox::PreparedFeature;
 use conductor_stdx::clock::{Clock, ManualClock};
-use conductor_stdx::pace::CARRIES_FOR;
+use conductor_stdx::pace::CARRY_BUDGET;
 
 use crate::lab::{Lab, envelope, renamed, until};
 
@@ -154,7 +154,7 @@ fn a_storm_of_reloads_loses_no_event() {
                 match action.put(envelope()) {
                     Ok(()) => {
                         handed_over.fetch_add(1, Ordering::Relaxed);
-                        action.worker().carry(Instant::now() + CARRIES_FOR);
+                        action.worker().carry(Instant::now() + CARRY_BUDGET);
                     }
                     Err(reason) => assert_eq!(reason, Reason::QueueFull),
                 }

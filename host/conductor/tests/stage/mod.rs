@@ -332,6 +332,15 @@ pub fn turn(client: &Client, id: u64, after: u64, mut each: impl FnMut(&ChatEven
     events
 }
 
+/// What models have said in these events.
+pub fn said(events: &[ChatEvent]) -> String {
+    let text = |event: &ChatEvent| match event {
+        ChatEvent::Text { text } => Some(text.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}
+
 /// Waits for something to hold.
 pub fn until(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + TEST_TIMEOUT;

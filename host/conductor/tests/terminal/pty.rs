@@ -53,7 +53,7 @@ impl Terminal {
         // SAFETY: all pointers are to what lives longer than the call, or null where that is allowed.
         let opened = unsafe { libc::openpty(&mut master, &mut side, null_mut(), null_mut(), &raw mut size) };
         assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: both were just opened, and belong to nobody else.
+        // SAFETY: both were just opened, and are owned here alone.
         let (master, side) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(side)) };
         // Programs that others start meanwhile must not hold it open.
         // SAFETY: it changes a flag of an open descriptor.

@@ -29,7 +29,7 @@ use conductor_sandbox::{CallError, RegisteredTool, ServiceError, ToolOutput};
 use conductor_terminal::excerpt;
 
 /// Bytes of arguments that hooks get to see.
-const SHOWN_ARGS: usize = 16 * 1024;
+const MAX_SHOWN_ARGS: usize = 16 * 1024;
 
 /// What somebody asks for.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -301,7 +301,7 @@ impl Gate {
             tool: name.to_owned(),
             feature: tool.feature.to_owned(),
             tier: tier.into(),
-            args: excerpt(&text, SHOWN_ARGS),
+            args: excerpt(&text, MAX_SHOWN_ARGS),
         });
         for (feature, actor) in registry.hooks(HookPoint::PreToolCall) {
             match hook_answer(actor.before(Arc::clone(&seen))).await {

@@ -81,7 +81,7 @@ impl Assembler {
         self.announce(&sources);
         let doubts = ineffective::warnings(loaded, Some(&sources));
         let registry = before.with(sources, &self.sandbox, &self.observer);
-        // A mistake of one kind keeps none of another from being told.
+        // Mistakes of one kind do not hide those of another.
         let mut compiled = match (bindings::check(loaded), rules::compile(loaded, &registry, &self.workers)) {
             (Ok(()), Ok(compiled)) => compiled,
             (in_bindings, in_rules) => {
@@ -214,7 +214,7 @@ pub(super) fn feature_sources(
     sources.into_values().collect()
 }
 
-/// Gives data that older hosts kept by short names to those whose it is, as far as that can be told.
+/// Gives data that older hosts kept by short names to the features that it belongs to, as far as that is certain.
 pub(super) fn adopt_data(home: &Path, store: &PackageStore) {
     let Ok(installed) = store.installed() else { return };
     let known: Vec<(FeatureId, DataKey)> =

@@ -1,4 +1,4 @@
-//! The generation: one immutable snapshot of everything in force, swapped atomically.
+//! The generation: one immutable snapshot of everything in force, which a hot reload swaps atomically.
 //!
 //! Reads load it without a lock, so that no client waits for a reload or for another client's request, and each
 //! request sees one consistent state. Only [`Host`](super::Host)'s writers, who hold its state, store another.

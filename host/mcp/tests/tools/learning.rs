@@ -100,7 +100,7 @@ fn two_learn_at_once_and_a_fader_hides_no_pad() {
     let nameless = stage.call("conductor_stop_learn", json!({ "keep": true })).unwrap();
     assert_eq!(kinds(&nameless), ["fader", "key"], "the only one that is left");
     stop(&stage, &agent, false);
-    stage.until("nobody learns any more", || !stage.ports.is_open("Loose Knobs"));
+    stage.until("no session listens any more", || !stage.ports.is_open("Loose Knobs"));
     let fired = stage.call("conductor_get_captured_events", json!({ "device": "Loose Knobs" })).unwrap();
     assert_eq!(fired["events"], json!([]), "no rule was asked");
 }

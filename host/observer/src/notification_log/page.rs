@@ -24,7 +24,7 @@ pub const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of a line, at most: each byte of the text may take six in JSON. What is longer is not ours.
 const MAX_LINE: u64 = 32 * 1024;
 /// Bytes at the end of a file in which its last line is looked for: room for it, and for one that is incomplete.
-const TAIL: u64 = 2 * MAX_LINE;
+const TAIL_BYTES: u64 = 2 * MAX_LINE;
 
 /// The order of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -188,12 +188,12 @@ pub(super) fn last_of(folder: &Path, feature: &FeatureId) -> io::Result<u64> {
     for path in [current_file(folder, feature), old_file(folder, feature)] {
         let Some(mut file) = opened(&path)? else { continue };
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
         let mut tail = Vec::new();
-        (&mut file).take(TAIL).read_to_end(&mut tail)?;
+        (&mut file).take(TAIL_BYTES).read_to_end(&mut tail)?;
         match tail.rsplit(|byte| *byte == b'\n').find_map(|line| parsed(line, feature)) {
             Some(notification) => return Ok(notification.sequence),
-            None if length > TAIL => break,
+            None if length > TAIL_BYTES => break,
             None => {}
         }
     }

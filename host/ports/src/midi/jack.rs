@@ -1,7 +1,7 @@
 //! MIDI ports through a JACK server: one client, which lives as long as the server, with a port of its own for every
 //! port that is open.
 
-use conductor_jack::{Client, Direction as Way, Error};
+use conductor_jack::{Client, Direction as PortDirection, Error};
 
 use super::super::{
     BindingSpec, Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol,
@@ -9,7 +9,7 @@ use super::super::{
 use super::{BACKEND, CLIENT, Unreachable, cannot_open, is_own, made, unreachable};
 
 /// The longest part of another port's name that goes into the name of ours. JACK takes 320 bytes for a whole name.
-const NAME: usize = 120;
+const MAX_NAME: usize = 120;
 
 /// The backend. It reaches the server when it is first asked for ports, and again when that has ended and another
 /// one is there.
@@ -48,7 +48,7 @@ impl JackBackend {
             tracing::warn!("{} MIDI messages found no room between JACK and the host", lost - self.lost);
         }
         self.lost = lost;
-        let listed = |way: Way, direction: Direction| -> Result<Vec<PortInfo>, PortError> {
+        let listed = |way: PortDirection, direction: Direction| -> Result<Vec<PortInfo>, PortError> {
             let names = client.ports(way).map_err(unreachable)?;
             let others = names.iter().filter(|name| !is_own(name));
             let port = |name: &String| {
@@ -58,8 +58,8 @@ impl JackBackend {
             };
             Ok(others.map(port).collect())
         };
-        let mut ports = listed(Way::Out, Direction::Input)?;
-        ports.extend(listed(Way::In, Direction::Output)?);
+        let mut ports = listed(PortDirection::Out, Direction::Input)?;
+        ports.extend(listed(PortDirection::In, Direction::Output)?);
         ports.extend(self.made.iter().cloned());
         Ok(ports)
     }
@@ -74,7 +74,7 @@ impl JackBackend {
             Direction::Input => "from",
             Direction::Output => "to",
         };
-        let theirs: String = port.key.replace(':', " ").chars().take(NAME).collect();
+        let theirs: String = port.key.replace(':', " ").chars().take(MAX_NAME).collect();
         (format!("{word} {theirs}"), Some(&port.key))
     }
 }

@@ -65,7 +65,7 @@ pub trait HostView: Debug + Send + Sync {
     /// # Errors
     /// A sentence, if there is no such device.
     fn mute(&self, device: &str, muted: bool) -> Result<(), String>;
-    /// The sessions in which every port is heard; `None` where there are no ports.
+    /// The sessions in which every port is heard; `None` if there are no ports.
     fn listening(&self) -> Option<&Arc<Listening>> {
         None
     }

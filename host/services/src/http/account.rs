@@ -13,14 +13,14 @@ pub const RATE: f64 = 10.0;
 /// Requests that one feature may send at once.
 pub const BURST: f64 = 20.0;
 /// Exchanges that one feature may have under way.
-pub const IN_FLIGHT: usize = 4;
+pub const MAX_IN_FLIGHT: usize = 4;
 /// Exchanges with models that the host may have under way for the providers of one feature. Each has an instance of its
 /// own, and all of them have to fit into the memory of one feature.
-pub const STREAMS: usize = 12;
+pub const MAX_STREAMS: usize = 12;
 
-/// What one feature has sent lately: [`RATE`], [`BURST`] and [`IN_FLIGHT`] hold for all that its instances send themselves,
+/// What one feature has sent lately: [`RATE`], [`BURST`] and [`MAX_IN_FLIGHT`] hold for all that its instances send themselves,
 /// so there is one for each feature. Answers of models are asked for by the host: how often is limited there
-/// (`tools.per_minute.model_requests`), and there may be [`STREAMS`] at once.
+/// (`tools.per_minute.model_requests`), and there may be [`MAX_STREAMS`] at once.
 #[derive(Debug)]
 pub struct HttpAccount {
     feature: String,
@@ -37,8 +37,8 @@ impl HttpAccount {
             feature: feature.into(),
             grantee,
             rate: RateLimiter::new(RATE, BURST),
-            places: Semaphore::new(IN_FLIGHT),
-            streams: Semaphore::new(STREAMS),
+            places: Semaphore::new(MAX_IN_FLIGHT),
+            streams: Semaphore::new(MAX_STREAMS),
         }
     }
 
@@ -55,7 +55,7 @@ impl HttpAccount {
     /// Lets one request pass at `now`; its place is taken until the permit is dropped.
     pub(super) fn enter(&self, now: Instant) -> Result<SemaphorePermit<'_>, HttpError> {
         let place = self.places.try_acquire().map_err(|_| {
-            HttpError::Exhausted(format!("{IN_FLIGHT} requests of this feature are under way; wait for one to end"))
+            HttpError::Exhausted(format!("{MAX_IN_FLIGHT} requests of this feature are under way; wait for one to end"))
         })?;
         if self.rate.take(now) {
             Ok(place)
@@ -111,7 +111,7 @@ mod tests {
         let account =
             HttpAccount::new("project:chat", Grantee { name: "chat".into(), provenance: Provenance::Bundled });
         let mut places = Vec::new();
-        for _ in 0..STREAMS {
+        for _ in 0..MAX_STREAMS {
             places.push(account.enter_stream().await);
         }
         let (mut first, mut second) = (Box::pin(account.enter_stream()), Box::pin(account.enter_stream()));

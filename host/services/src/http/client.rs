@@ -85,7 +85,7 @@ impl HttpClient {
     }
 
     /// The same, with an answer that is handed over as it comes: dropping it ends the exchange. There may be many at once
-    /// ([`STREAMS`](crate::http::account::STREAMS)); more wait for their turn.
+    /// ([`MAX_STREAMS`](crate::http::account::MAX_STREAMS)); more wait for their turn.
     ///
     /// # Errors
     /// As [`send`](Self::send), as far as the head of the answer.

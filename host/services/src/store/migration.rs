@@ -110,7 +110,7 @@ impl Originals {
     }
 }
 
-/// Opens the file of a store that nobody has open now. `None` if there is no such file.
+/// Opens the file of a store that is not open now. `None` if there is no such file.
 fn original(home: &Path, name: &str) -> rusqlite::Result<Option<Connection>> {
     let path = home.join("store").join(format!("{name}.sqlite"));
     if !path.is_file() {

@@ -9,7 +9,7 @@ use conductor_observation::ObservationView;
 use super::chat::Conversation;
 use super::front::Front;
 use super::learn::Listening;
-use super::live::ALIGHT;
+use super::live::HIGHLIGHT_TIMEOUT;
 use super::{Link, State};
 use crate::api::{Act, FromHost, Query, Reply, Request};
 use crate::input::Screen;
@@ -66,7 +66,7 @@ impl State {
         self.live.take(what, self.now, age);
         match what {
             ObservationView::Event { device, event, rules, .. } => {
-                if let Some(config) = self.config.as_ref().filter(|_| age < ALIGHT) {
+                if let Some(config) = self.config.as_ref().filter(|_| age < HIGHLIGHT_TIMEOUT) {
                     let fired = rules.iter().flat_map(|rule| config.meant(rule, device, event));
                     self.fired.extend(fired.map(|at| (at, self.now)));
                 }

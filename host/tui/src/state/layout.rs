@@ -17,7 +17,7 @@ use crate::input::{Binding, Command, Context, Screen, bindings};
 /// The size of a terminal that is needed.
 pub(crate) const NEEDED: Size = Size { width: 80, height: 24 };
 /// Rows that are always there: the host, the screens, the notice, the keys.
-const FIXED: u16 = 4;
+const FIXED_ROWS: u16 = 4;
 /// The row of the first title.
 pub(crate) const BODY: u16 = 2;
 
@@ -36,7 +36,7 @@ impl Size {
 
     /// Rows of the body, titles included.
     pub(crate) fn body(self) -> u16 {
-        self.height.saturating_sub(FIXED)
+        self.height.saturating_sub(FIXED_ROWS)
     }
 
     /// Lines that a page moves by.

@@ -13,7 +13,7 @@ use crate::api::{Act, Query};
 use crate::input::Screen;
 
 /// How long a control has to rest before what was moved is asked for; longer than the pause in a double tap.
-const SETTLE: Duration = Duration::from_millis(700);
+const SETTLE_TIME: Duration = Duration::from_millis(700);
 /// The same for devices that never rest, since they send a clock.
 const MAX_SETTLE: Duration = Duration::from_secs(3);
 
@@ -72,7 +72,7 @@ impl State {
             self.learn.moved = Some((first, self.now));
         }
         let Some((first, last)) = self.learn.moved else { return };
-        if self.now - last >= SETTLE || self.now - first >= MAX_SETTLE {
+        if self.now - last >= SETTLE_TIME || self.now - first >= MAX_SETTLE {
             self.learn.moved = None;
             if let Some(session) = self.session() {
                 self.requests.ask(Query::Learned { session });

@@ -24,11 +24,11 @@ const MAX_TEXT: usize = 1024;
 /// Kinds of events that are kept of a source.
 const MAX_KINDS: usize = 8;
 /// How long a source, a mapping or a port shows that something came.
-pub(crate) const ALIGHT: Duration = Duration::from_secs(2);
+pub(crate) const HIGHLIGHT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Ticks that a rate is taken over.
-const TICKS: usize = 8;
+const RATE_TICKS: usize = 8;
 /// The time between two of them.
-pub(crate) const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Kinds {
 pub(crate) struct Source {
     pub(crate) total: u64,
     /// Events of the last ticks, the present one first.
-    recent: [u32; TICKS],
+    recent: [u32; RATE_TICKS],
     pub(crate) kinds: BTreeSet<String>,
     pub(crate) last: Option<Duration>,
 }
@@ -156,7 +156,7 @@ pub(crate) struct Source {
 impl Source {
     /// Events a second, over the last two.
     pub(crate) fn rate(&self) -> f64 {
-        f64::from(self.recent.iter().sum::<u32>()) / (TICK.as_secs_f64() * TICKS as f64)
+        f64::from(self.recent.iter().sum::<u32>()) / (TICK_INTERVAL.as_secs_f64() * RATE_TICKS as f64)
     }
 }
 
@@ -295,7 +295,7 @@ impl Live {
         }
         let Some(source) = self.sources.get_mut(device) else { return };
         source.total += 1;
-        let tick = usize::try_from(age.as_nanos() / TICK.as_nanos()).unwrap_or(usize::MAX);
+        let tick = usize::try_from(age.as_nanos() / TICK_INTERVAL.as_nanos()).unwrap_or(usize::MAX);
         if let Some(recent) = source.recent.get_mut(tick) {
             *recent = recent.saturating_add(1);
             source.last = Some(now.saturating_sub(age));
@@ -314,7 +314,7 @@ impl Live {
             source.recent.rotate_right(1);
             source.recent[0] = 0;
             // The sign that something came goes out.
-            changed |= source.last.is_some_and(|last| now.saturating_sub(last) < ALIGHT + TICK * 2);
+            changed |= source.last.is_some_and(|last| now.saturating_sub(last) < HIGHLIGHT_TIMEOUT + TICK_INTERVAL * 2);
         }
         changed
     }
@@ -337,7 +337,7 @@ impl Live {
 
     /// Every source: those that no binding has first, then bindings, then what else sent.
     pub(crate) fn listed(&self, ports: Option<&PortsStatus>, now: Duration) -> Vec<Listed> {
-        let is_alight = |source: &Source| source.last.is_some_and(|last| now.saturating_sub(last) < ALIGHT);
+        let is_alight = |source: &Source| source.last.is_some_and(|last| now.saturating_sub(last) < HIGHLIGHT_TIMEOUT);
         let listed = |device: &str, protocol: Option<Protocol>| {
             let source = self.sources.get(device);
             let kinds = source.map(|source| source.kinds.iter().cloned().collect::<Vec<_>>().join(" "));

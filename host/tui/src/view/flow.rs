@@ -8,11 +8,11 @@ use super::status::health;
 use super::{Part, more_columns, rate, title};
 use crate::config_view::Mapping;
 use crate::state::State;
-use crate::state::live::ALIGHT;
+use crate::state::live::HIGHLIGHT_TIMEOUT;
 use crate::text::{Look, Row};
 
 /// Columns of a mapping's name and trigger.
-const MAPPING: usize = 34;
+const MAPPING_COLUMNS: usize = 34;
 
 /// A line of the flow, before it is drawn: most are out of sight.
 enum Line<'s> {
@@ -91,7 +91,7 @@ fn row(state: &State, line: &Line<'_>, columns: usize) -> Row {
     let now = state.now;
     let is_alight = |device: &str| {
         let last = state.live.sources.get(device).and_then(|source| source.last);
-        last.is_some_and(|last| now.saturating_sub(last) < ALIGHT)
+        last.is_some_and(|last| now.saturating_sub(last) < HIGHLIGHT_TIMEOUT)
     };
     let edge = |row: Row, is_alight: bool| {
         if is_alight { row.put(Look::Good, " ═▶ ") } else { row.put(Look::Dim, " ─▶ ") }
@@ -129,7 +129,7 @@ fn row(state: &State, line: &Line<'_>, columns: usize) -> Row {
 }
 
 fn mapping_row(state: &State, at: usize, mapping: &Mapping, columns: usize) -> Row {
-    let has_fired = state.fired.get(&at).is_some_and(|last| state.now.saturating_sub(*last) < ALIGHT);
+    let has_fired = state.fired.get(&at).is_some_and(|last| state.now.saturating_sub(*last) < HIGHLIGHT_TIMEOUT);
     let active = state.status.as_ref().and_then(|status| status.mode.as_ref());
     let is_active = mapping.mode.is_none() || mapping.mode.as_ref() == active;
     let (look, edge) = match (has_fired, is_active) {
@@ -140,6 +140,6 @@ fn mapping_row(state: &State, at: usize, mapping: &Mapping, columns: usize) -> R
     let mode = mapping.mode.as_ref().map(|mode| format!("[{mode}] ")).unwrap_or_default();
     let name = mapping.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let row = Row::of(look, format!("    {edge} ")).put_cut(Look::Dim, mode, 12);
-    let row = row.put_cut(look, format!("{name}{}", mapping.trigger), MAPPING + more_columns(columns));
+    let row = row.put_cut(look, format!("{name}{}", mapping.trigger), MAPPING_COLUMNS + more_columns(columns));
     row.put(look, format!(" {edge} ")).put_rest(look, &mapping.action, columns)
 }

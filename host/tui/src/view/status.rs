@@ -4,6 +4,7 @@ use conductor_host::control::trouble::TroublesomeClient;
 use conductor_host::host::status::Status;
 use conductor_ports::status::{BindingStatus, Health, PortState};
 use conductor_stdx::plural::{plural, plural_u64};
+use conductor_terminal::duration;
 
 use super::{Part, field, megabytes, title};
 use crate::state::{Link, State};
@@ -128,15 +129,4 @@ pub(super) fn health(health: Health) -> (Look, &'static str) {
 fn client(client: &TroublesomeClient) -> String {
     let name = client.name.as_deref().unwrap_or("without a name");
     format!("{name} at {}: {}, {} times", client.door.as_str(), client.what.as_str(), client.count)
-}
-
-/// Seconds for people.
-fn duration(seconds: u64) -> String {
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, minutes) => format!("{minutes} min {} s", seconds % 60),
-        (0, hours, minutes) => format!("{hours} h {minutes} min"),
-        (days, hours, _) => format!("{days} d {hours} h"),
-    }
 }

@@ -1,4 +1,4 @@
-//! The pages, and what browsers are told about them.
+//! The pages, and the headers that browsers get with them.
 
 use std::io::{Read as _, Write as _};
 

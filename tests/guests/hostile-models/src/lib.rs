@@ -7,7 +7,7 @@ use conductor_feature::chat::{
     CallArgs, CallBegin, Event, Message, Parameters, Part, Question, Speaker, StopReason, ToolChoice, Usage,
 };
 use conductor_feature::chat_hook_registrar::{Point, Registrar as Hooks};
-use conductor_feature::chat_hook_types::{Answer as Answered, Decision, Request as Asked, Turn};
+use conductor_feature::chat_hook_types::{Answer as ChatAnswer, Decision, Request as ChatRequest, Turn};
 use conductor_feature::details::{Abilities, Report};
 use conductor_feature::hook_registrar::Band;
 use conductor_feature::models::Access;
@@ -175,7 +175,7 @@ impl ExchangeDetails for Hostile {
 }
 
 impl ChatHooks for Hostile {
-    fn before_request(request: Asked) -> Decision {
+    fn before_request(request: ChatRequest) -> Decision {
         match request.last.as_str() {
             "before: loop" => forever(),
             "before: trap" => std::process::abort(),
@@ -185,7 +185,7 @@ impl ChatHooks for Hostile {
         }
     }
 
-    fn after_answer(request: Asked, _: Answered) -> Decision {
+    fn after_answer(request: ChatRequest, _: ChatAnswer) -> Decision {
         match request.last.as_str() {
             "after: trap" => std::process::abort(),
             "after: deny" => Decision::Deny("not this".into()),

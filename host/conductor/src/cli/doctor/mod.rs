@@ -23,8 +23,6 @@ mod record;
 mod scheduling;
 mod sockets;
 
-pub(super) use sockets::duration;
-
 use finding::{Finding, Level};
 
 /// How long a host may take to say how it is before it counts as one that doesn't answer.

@@ -14,7 +14,7 @@ use conductor_services::secret_store::{Place, SecretStore};
 use conductor_stdx::plural::plural_u64;
 
 /// From this size on doctor says that the audit can be put away, in bytes.
-const LARGE: u64 = 1 << 30;
+const LARGE_BYTES: u64 = 1 << 30;
 
 /// How the audit and the keychain are.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl RecordCheck {
                     "make room on the disk, and make {file} and the folder writable; until then no plan is applied"
                 ),
             ),
-            Ok(Verdict { rows, unknown, .. }) if unknown.is_empty() && self.size >= LARGE => Finding::warning(
+            Ok(Verdict { rows, unknown, .. }) if unknown.is_empty() && self.size >= LARGE_BYTES => Finding::warning(
                 ABOUT,
                 format!(
                     "{}, as written, take {} MB of the disk",

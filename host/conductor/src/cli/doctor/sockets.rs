@@ -1,10 +1,10 @@
 //! The host that runs in this home, and the sockets that it answers on.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::finding::Finding;
 use conductor_host::host::status::Status;
+use conductor_terminal::duration;
 
 const ABOUT: &str = "host";
 /// Bytes that the path of a Unix socket may have.
@@ -139,16 +139,6 @@ impl SocketCheck {
     }
 }
 
-/// A number of seconds for people: from an hour on without seconds, from a day on without minutes.
-pub(in crate::cli) fn duration(seconds: u64) -> humantime::FormattedDuration {
-    let unit = match seconds {
-        0..3600 => 1,
-        3600..86_400 => 60,
-        _ => 3600,
-    };
-    humantime::format_duration(Duration::from_secs(seconds - seconds % unit))
-}
-
 #[cfg(unix)]
 fn socket(path: &Path) -> Option<Socket> {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
@@ -212,13 +202,6 @@ mod tests {
         assert_eq!(levels(vec![], Ok(mute))[1], ("host", Level::Trouble));
         let failing = Running { failures: (3, Some("synth: gone".into())), ..running() };
         assert_eq!(levels(vec![], Ok(failing))[1], ("host", Level::Warning));
-    }
-
-    #[test]
-    fn a_long_time_is_said_in_what_counts_of_it() {
-        for (seconds, said) in [(0, "0s"), (61, "1m 1s"), (3725, "1h 2m"), (86_400, "1day"), (183_600, "2days 3h")] {
-            assert_eq!(duration(seconds).to_string(), said);
-        }
     }
 
     #[test]

@@ -142,7 +142,7 @@ describe('the stream', () => {
     sockets[0]?.send(mode('2'))
     sockets[1]?.send(mode('2'))
     expect(items.map((item) => item.cursor)).toEqual(['1', '2'])
-    expect(states, 'nobody has to know').toEqual(['open'])
+    expect(states, 'the state does not change').toEqual(['open'])
     expect(pauses()).toEqual([QUIET])
   })
 

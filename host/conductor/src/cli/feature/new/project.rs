@@ -20,7 +20,7 @@ impl Project {
     /// A project of these kinds, of which each is there once, in whatever order they are named.
     ///
     /// # Errors
-    /// In words, where a kind has no template in the language.
+    /// A sentence, if a kind has no template in the language.
     pub(super) fn new(name: &str, kinds: &[Kind], language: Language, sdk: &str) -> Result<Self, String> {
         let mut kinds = kinds.to_vec();
         kinds.sort();

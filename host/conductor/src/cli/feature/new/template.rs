@@ -101,7 +101,7 @@ impl Kind {
         }
     }
 
-    /// Source and test in a language; `None` where there are none yet.
+    /// Source and test in a language; `None` if there are none yet.
     pub(super) const fn sources(self, language: Language) -> Option<[&'static str; 2]> {
         macro_rules! of {
             ($kind:literal, $ending:literal) => {
