@@ -135,10 +135,7 @@ describe('the shell', { concurrency: false }, () => {
     await play('/keys')
     await tab.find('[role=row]', '/keys')
     const { keyboard } = tab.page
-    const press = async (text) => {
-      await tab.tabTo(text)
-      await keyboard.press('Enter')
-    }
+    const press = (text) => tab.press(text)
     await press('osc /keys')
     await tab.find('dialog h3', 'What it does')
     await press('New mapping')
