@@ -27,8 +27,7 @@ pub struct FeatureReport {
     pub path: PathBuf,
     /// Whether it came with the host.
     pub bundled: bool,
-    /// Whether it was installed, so that it can be disabled and its grants be changed. Those of one that is not are in the
-    /// configuration.
+    /// Whether it was installed. The grants and switches of one that was not are in the configuration.
     pub installed: bool,
     /// The id of the feature that comes with the host and is not loaded, because this one has its name.
     pub displaces: Option<String>,

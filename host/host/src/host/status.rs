@@ -79,6 +79,8 @@ pub struct Status {
     pub workers: Vec<WorkerStatus>,
     /// Features.
     pub features: Vec<FeatureReport>,
+    /// Names of features that `enabled = false` in the configuration keeps from being loaded.
+    pub disabled_features: Vec<String>,
 }
 
 /// What there is to know about a MIDI output that rules send to.
@@ -135,6 +137,7 @@ impl Host {
             ActiveWindow::Unknown(reason) => (None, Some(reason)),
         };
         let applies = |profile: &Arc<Profile>| seen.profile.as_ref() == Some(profile);
+        let disabled = current.config.features.iter().filter(|(_, feature)| !feature.enabled);
         let profiles = seen.profiles.iter().map(|profile| ProfileView::new(profile, applies(profile)));
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -164,6 +167,7 @@ impl Host {
             outputs: outputs.collect(),
             workers: workers.collect(),
             features: current.registry.reports(),
+            disabled_features: disabled.map(|(name, _)| name.clone()).collect(),
         }
     }
 }

@@ -77,11 +77,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.page.goto(`${stage.origin}/${page}`)
     await tab.find('[data-state=open]')
   }
-  /** Reaches what is named so with Tab, and presses Enter. */
-  const press = async (text) => {
-    await tab.tabTo(text)
-    await tab.page.keyboard.press('Enter')
-  }
+  const press = (text) => tab.press(text)
   /** Waits until this OSC message came. */
   const came = (address) => until(address, () => peer.received.some((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)))
   /** Waits until a synthesizer has heard this. */

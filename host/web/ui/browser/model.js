@@ -8,11 +8,19 @@ const USAGE = { prompt_tokens: 1200, completion_tokens: 34 }
 
 /** The server. */
 export class ScriptedModel {
-  /** `answers` are what it says, one after the other: `{ text, call: { tool, args } }`, each of which may be missing. */
-  static async open(answers) {
+  /**
+   * `answers` are what it says, one after the other: `{ text, call: { tool, args } }`, each of which may be missing; with
+   * `hold` it says the text and does not end. `listed` are the models that it says there are.
+   */
+  static async open(answers, listed = ['m']) {
     const model = new ScriptedModel()
     model.answers = [...answers]
+    model.listed = listed
     model.asked = []
+    // The `Authorization` of each request; `null` if it had none.
+    model.keys = []
+    // How many of the answers that it held were left by the host.
+    model.left = 0
     model.server = createServer((request, response) => void model.#answer(request, response))
     model.server.listen(0, '127.0.0.1')
     await once(model.server, 'listening')
@@ -23,6 +31,10 @@ export class ScriptedModel {
   async #answer(request, response) {
     let body = ''
     for await (const piece of request.setEncoding('utf8')) body += piece
+    this.keys.push(request.headers.authorization ?? null)
+    if (request.method === 'GET') {
+      return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data: this.listed.map((id) => ({ id })) }))
+    }
     this.asked.push(JSON.parse(body))
     const answer = this.answers.shift()
     if (!answer) return response.writeHead(500).end('{"error":{"message":"nothing more is written down","type":"error","code":null}}')
@@ -31,6 +43,7 @@ export class ScriptedModel {
     const delta = (delta) => say({ choices: [{ index: 0, delta }] })
     // Word by word, as models do.
     for (const word of answer.text?.match(/\S+\s*/g) ?? []) delta({ content: word })
+    if (answer.hold) return response.once('close', () => (this.left += 1))
     const { call } = answer
     if (call) {
       const said = { index: 0, id: `call-${this.asked.length}`, type: 'function', function: { name: call.tool, arguments: JSON.stringify(call.args) } }
@@ -41,17 +54,28 @@ export class ScriptedModel {
     response.end('data: [DONE]\n\n')
   }
 
-  /** What the model is called in the configuration, and what it needs. */
-  get config() {
-    return `
-[models.scripted]
-provider = "openai-compatible"
-model = "m"
-url = "http://127.0.0.1:${this.port}/v1"
+  /** Where its API is. */
+  get url() {
+    return `http://127.0.0.1:${this.port}/v1`
+  }
 
+  /** What configures models, by their names, as what the API calls each; and what they need. */
+  configOf(names) {
+    const models = Object.entries(names).map(([name, model]) => `
+[models.${name}]
+provider = "openai-compatible"
+model = "${model}"
+url = "${this.url}"
+`)
+    return `${models.join('')}
 [features.openai-compatible.grants]
 http = ["127.0.0.1:${this.port}"]
 `
+  }
+
+  /** The same for one model. */
+  get config() {
+    return this.configOf({ scripted: 'm' })
   }
 
   close() {

@@ -135,10 +135,7 @@ describe('the shell', { concurrency: false }, () => {
     await play('/keys')
     await tab.find('[role=row]', '/keys')
     const { keyboard } = tab.page
-    const press = async (text) => {
-      await tab.tabTo(text)
-      await keyboard.press('Enter')
-    }
+    const press = (text) => tab.press(text)
     await press('osc /keys')
     await tab.find('dialog h3', 'What it does')
     await press('New mapping')
@@ -245,11 +242,6 @@ describe('the shell', { concurrency: false }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.click('button.primary', 'Install')
     await tab.find('[data-feature="hello"]')
-    // What the configuration or the program brings along is not the installer's to disable.
-    for (const name of ['from-a-file', 'osc-output']) {
-      await tab.find(`[data-feature="${name}"]`)
-      await tab.gone(`[data-feature="${name}"] button`)
-    }
     await tab.click('[data-feature="from-a-file"] a', 'from-a-file')
     await tab.find('.details', 'The configuration names its file')
     await tab.click('[data-feature="hello"] button', 'Disable')

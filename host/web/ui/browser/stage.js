@@ -340,6 +340,21 @@ export class Tab {
     throw new Error(`Tab does not reach ${JSON.stringify(text)}`)
   }
 
+  /** Goes to the element with this text by Tab, as `tabTo` does, and presses Enter. */
+  async press(text) {
+    await this.tabTo(text)
+    await this.page.keyboard.press('Enter')
+  }
+
+  /** Applies the plan that is shown, with the digits of its id typed first if they are asked for. */
+  async apply() {
+    const id = await (await this.find('[data-plan]')).evaluate((one) => one.dataset.plan)
+    await this.find('[data-plan] button', 'Apply')
+    const isPrivileged = await this.page.evaluate((id) => document.querySelector(`[data-plan="${id}"] input[maxlength]`) !== null, id)
+    if (isPrivileged) await this.enter('type the first digits of its id', id.slice(0, 6))
+    await this.click('[data-plan] button', 'Apply')
+  }
+
   /** Waits until nothing on the page has this text. */
   async gone(selector, text = '') {
     await until(`no ${selector} with ${JSON.stringify(text)}`, () =>

@@ -34,10 +34,7 @@ describe('the first visit', { concurrency: false }, () => {
     assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
   })
 
-  const press = async (text) => {
-    await tab.tabTo(text)
-    await tab.page.keyboard.press('Enter')
-  }
+  const press = (text) => tab.press(text)
 
   test('without a controller a message is sent to an OSC input, after it was agreed to twice', async () => {
     await tab.find('[data-tour="1"]', 'Touch the pad')

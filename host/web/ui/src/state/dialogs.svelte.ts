@@ -14,6 +14,10 @@ export type Dialog =
   | { kind: 'edit'; mapping: Mapping }
   /** A plan, to be decided. */
   | { kind: 'plan'; id: string }
+  /** A model to be added. */
+  | { kind: 'model' }
+  /** A model to be removed, by its name. */
+  | { kind: 'model-removal'; name: string }
   /** A tool, to be called. */
   | { kind: 'tool'; tool: ToolView; args?: Record<string, unknown> }
 

@@ -1,0 +1,128 @@
+// Deciding: what is said of a plan before it is applied, what it takes to apply one that reaches far, and the steps back and
+// forth after it.
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, test } from 'node:test'
+
+import { OscPeer, Stage, until } from './stage.js'
+
+const config = (osc, peer) => `
+[[bindings]]
+alias = "tablet"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${osc} }
+
+[[modes]]
+name = "Play"
+
+[[modes.mappings]]
+name = "old"
+trigger = { type = "OscMessage", address = "/old" }
+action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/was" }
+`
+
+describe('a decision', { concurrency: false }, () => {
+  let stage
+  let peer
+  let tab
+
+  before(async () => {
+    peer = await OscPeer.open()
+    stage = await Stage.start((osc) => config(osc, peer.port))
+    tab = await stage.tab(stage.link)
+    await tab.find('[data-state=open]')
+  })
+  after(async () => {
+    peer?.close()
+    await stage?.end()
+  })
+  afterEach(async () => {
+    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
+  })
+
+  const play = (address) => peer.send(stage.osc, address, 1)
+  const came = (address) => until(address, () => peer.received.some((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)))
+  const text = () => readFile(join(stage.home, 'config.toml'), 'utf8')
+  /** Has the host propose a change of the mappings, and opens it. */
+  const proposed = async (description, number, mapping) => {
+    const { id } = await stage.ask('POST', '/v1/plans', { description, changes: [{ path: ['modes', '0', 'mappings', String(number)], value: mapping }] })
+    await tab.page.goto(`${stage.origin}/plans/${id}`)
+    await tab.find(`[data-plan="${id}"]`)
+    return id
+  }
+  const send = (name, address) => ({ name, trigger: { type: 'OscMessage', address }, action: { type: 'OscSend', target: `127.0.0.1:${peer.port}`, address: '/is' } })
+
+  test('a plan says which of the last events would have done something else, and what', async () => {
+    for (const address of ['/go', '/quiet', '/go', '/old']) await play(address)
+    await came('/was')
+    await until('they are recorded', async () => (await stage.ask('GET', '/v1/status')).events >= 4)
+    await proposed('Let go light up.', 1, send('go lights', '/go'))
+    await tab.find('[aria-label="Rehearsal"] p', 'Tried on the last 4 events: 2 would have done something else.')
+    const rows = await tab.page.evaluate(() => [...document.querySelectorAll('[aria-label="Rehearsal"] tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent.trim())))
+    assert.equal(rows.length, 2)
+    for (const [event, was, wouldBe] of rows) {
+      assert.match(event, /tablet.*\/go/)
+      assert.equal(was, '–')
+      assert.match(wouldBe, /go lights/)
+    }
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('button', 'Reject')
+    await tab.find('.notice', 'Rejected: Let go light up.')
+  })
+
+  test('one that no event met says that nothing would have been different', async () => {
+    await proposed('Wait for what never came.', 1, send('never', '/never'))
+    await tab.find('[aria-label="Rehearsal"] p', 'Tried on the last 4 events: nothing would have been different.')
+    await tab.click('button', 'Reject')
+    await tab.find('.notice', 'Rejected: Wait for what never came.')
+  })
+
+  test('how far a plan reaches is said beside it', async () => {
+    await proposed('Type something.', 1, { name: 'types', trigger: { type: 'OscMessage', address: '/type' }, action: { type: 'Text', text: 'ls\n' } })
+    await tab.find('[data-plan] .badge.warn', 'raised risk')
+    await tab.find('[data-plan] .note', 'into whatever application is in front')
+    await tab.click('button', 'Reject')
+    await tab.find('.notice', 'Rejected: Type something.')
+  })
+
+  test('a privileged plan is applied with the digits of its id, and by no others', async () => {
+    const id = await proposed('Start a program.', 1, { name: 'starts', trigger: { type: 'OscMessage', address: '/start' }, action: { type: 'Shell', command: '/bin/true' } })
+    await tab.find('[data-plan] .badge.bad', 'privileged')
+    await tab.find('[data-plan] .note', 'starts a program')
+    await tab.find('button:disabled', 'Apply')
+    await tab.enter('type the first digits of its id', id.slice(0, 6) === '000000' ? '111111' : '000000')
+    await tab.find('button:disabled', 'Apply')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.apply()
+    await tab.find('.notice', 'Applied: Start a program.')
+    assert.match(await text(), /\/bin\/true/)
+  })
+
+  test('a step is undone and done again, and each time the file says so', async () => {
+    await tab.click('header button:not(:disabled)', 'Undo')
+    await tab.find('.notice', 'Undone: Start a program.')
+    assert.doesNotMatch(await text(), /\/bin\/true/)
+    await tab.click('header button:not(:disabled)', 'Redo')
+    await tab.find('.notice', 'Done again: Start a program.')
+    assert.match(await text(), /\/bin\/true/)
+    await tab.click('header button:not(:disabled)', 'Undo')
+    await until('it is undone again', async () => !/\/bin\/true/.test(await text()))
+  })
+
+  test('a plan that is decided elsewhere while it is open is not decided here', async () => {
+    const id = await proposed('Twice.', 1, send('twice', '/twice'))
+    const other = await stage.tab()
+    await other.page.goto(`${stage.origin}/plans/${id}`)
+    await other.click('button', 'Apply')
+    await other.find('.notice', 'Applied: Twice.')
+    await tab.gone('[data-plan] button', 'Apply')
+    await tab.find('p', 'No plan waits')
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
+    await play('/twice')
+    await came('/is')
+    await stage.ask('POST', '/v1/undo')
+  })
+})
