@@ -1,6 +1,8 @@
-//! A client at the API's socket that implements HTTP/1.1 and WebSocket without the library that the server uses.
+//! A client at the API's doors that implements HTTP/1.1 and WebSocket without the library that the server uses.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use serde_json::Value;
 
 /// How long an answer may take before a test calls it missing.
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// The header of a request whose body is JSON.
+const JSON: &str = "content-type: application/json\r\n";
 
 /// An answer: its status, and its body as JSON.
 pub type Answer = (u16, Value);
@@ -21,12 +25,15 @@ fn connect(home: &Path) -> UnixStream {
 
 /// Sends a request with any head and body; returns the status, the head and the body.
 pub fn raw(home: &Path, request: &str, head: &str, body: &[u8]) -> (u16, String, Vec<u8>) {
-    let mut stream = connect(home);
+    exchange(&mut connect(home), request, &format!("host: x\r\n{head}"), body)
+}
+
+fn exchange(stream: &mut (impl Read + Write), request: &str, head: &str, body: &[u8]) -> (u16, String, Vec<u8>) {
     let length = body.len();
-    let head = format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    // Who does not take so much may hang up before it has come.
-    let _ = stream.write_all(body);
+    let head = format!("{request} HTTP/1.1\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n");
+    // At once, so that a body that the server does not look at is there when it answers. A server that does not take so
+    // much may hang up before all of it has come.
+    let _ = stream.write_all(&[head.as_bytes(), body].concat());
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
     let end = answer.windows(4).position(|at| at == b"\r\n\r\n").unwrap();
@@ -46,7 +53,18 @@ pub fn get(home: &Path, path: &str) -> Answer {
 }
 
 pub fn post(home: &Path, path: &str, body: &Value) -> Answer {
-    json(raw(home, &format!("POST {path}"), "content-type: application/json\r\n", body.to_string().as_bytes()))
+    json(raw(home, &format!("POST {path}"), JSON, body.to_string().as_bytes()))
+}
+
+/// The same over TCP, with the token that this file of the home has.
+pub fn post_by(home: &Path, token: &str, path: &str, body: &Value) -> Answer {
+    let told: Value = serde_json::from_slice(&fs::read(home.join("api.json")).unwrap()).unwrap();
+    let address = told["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+    let token = fs::read_to_string(home.join(token)).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+    let head = format!("host: {address}\r\nauthorization: Bearer {token}\r\n{JSON}");
+    json(exchange(&mut stream, &format!("POST {path}"), &head, body.to_string().as_bytes()))
 }
 
 /// A stream of lines.

@@ -26,7 +26,7 @@ use conductor_sandbox::Compiler;
 use conductor_skills::library::Library;
 use serde_json::{Value, json};
 
-use client::{get, post, raw};
+use client::{get, post, post_by, raw};
 
 const SHOW: &str = "[[modes]]\nname = 'Play'\n\n[[modes]]\nname = 'Mix'\n\n[[bindings]]\nalias = 'pads'\n\
                     matchers = [{ type = 'exact_name', value = 'Pads' }]\n";
@@ -40,6 +40,15 @@ struct Stage {
 
 impl Stage {
     fn new(config: &str) -> Self {
+        Self::start(config, None)
+    }
+
+    /// With a TCP port, too.
+    fn with_http(config: &str) -> Self {
+        Self::start(config, Some(0))
+    }
+
+    fn start(config: &str, http: Option<u16>) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let home = std::env::temp_dir().join(format!("conductor-api-{}-{number}", std::process::id()));
@@ -53,7 +62,7 @@ impl Stage {
         let compiler = Compiler::in_process();
         let host = Host::builder().home(&home).config_file(&file).backend(ports.backend()).compiler(compiler);
         let host = Arc::new(host.start(&loaded).unwrap());
-        let server = Server::start(&home, Arc::clone(&host), Library::new(Some(&home), None), None).unwrap();
+        let server = Server::start(&home, Arc::clone(&host), Library::new(Some(&home), None), http).unwrap();
         Self { home, host: Some(host), server: Some(server) }
     }
 
@@ -223,6 +232,26 @@ fn an_event_is_played_for_a_device_that_is_not_there() {
         assert!(wrong.1["error"].as_str().unwrap().contains(why), "{wrong:?}");
     }
     wait_for_rows(home, &[("play", "done"), ("play", "refused")]);
+}
+
+// API-1, SHL-4: what is played fires mappings, so a token that is lent plays nothing.
+#[test]
+fn only_the_owner_plays_events() {
+    let stage = Stage::with_http(SHOW);
+    let home = stage.home();
+    let mut lines = client::Lines::open(home, "?kinds=event");
+    let play = |token: &str, note: u8| {
+        post_by(home, token, "/v1/play", &json!({ "device": "pads", "event": format!("note-on {note} 100") }))
+    };
+    for token in ["api-control.token", "api-read.token", "mcp.token"] {
+        assert_eq!(code(&play(token, 36)), (403, "forbidden"), "{token}");
+    }
+    assert_eq!(play("api.token", 37), (200, json!({})));
+    // Events are in the stream in the order in which they were played.
+    assert_eq!(lines.next()["event"], "note-on 37 100");
+    let rows = wait_for_rows(home, &[("play", "done")]);
+    let played = rows.as_array().unwrap().iter().filter(|row| row["what"] == "play");
+    assert_eq!(played.count(), 1, "{rows:#}");
 }
 
 // CFG-2, API-1: errors are reported with their place, and nothing changes before a reload.
