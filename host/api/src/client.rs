@@ -32,6 +32,7 @@ use conductor_observer::notification_log::{NotificationPage, NotificationQuery};
 use conductor_package::Contributions;
 use conductor_ports::status::BindingStatus;
 use conductor_registry::{FeatureReport, TaskReport};
+use conductor_rules::Overlaps;
 use conductor_services::secret_store::Place;
 use conductor_skills::view::{SkillFileText, SkillText, SkillView};
 
@@ -192,6 +193,14 @@ impl Client {
     /// See [`AskError`].
     pub fn config(&self) -> Result<InForce, AskError> {
         self.get("/v1/config")
+    }
+
+    /// Pairs of mappings that fire for some of the same events.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn overlaps(&self) -> Result<Overlaps, AskError> {
+        self.get("/v1/overlaps")
     }
 
     /// Says what is wrong with a configuration. `None` is what the file says now.

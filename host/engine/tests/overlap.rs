@@ -3,7 +3,7 @@
 mod small_world;
 
 use conductor_engine::*;
-use conductor_trigger_overlap::Overlap;
+use conductor_trigger_overlap::{Overlap, shared_event};
 use proptest::prelude::*;
 use small_world::{event, trigger};
 
@@ -40,5 +40,27 @@ proptest! {
         }
         let any = matches!(one, Trigger::MidiAny { .. });
         prop_assert!(!one.covers(&other) || one.overlaps(&other) || any, "{:?} {:?}", one, other);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// Triggers that overlap have an event to show, which both match.
+    #[test]
+    fn an_event_that_both_wait_for_is_found(one in trigger(), other in trigger()) {
+        let shared = shared_event(&one, &other);
+        if let Some(event) = &shared {
+            prop_assert!(one.matches(event).is_some() && other.matches(event).is_some(), "{event}: {one:?}, {other:?}");
+        }
+        // Whether one number passes two tests is not compared; and with velocity 0 there is no press.
+        let is_odd = |trigger: &Trigger| match trigger {
+            Trigger::Osc { arg, .. } | Trigger::OscPattern { arg, .. } => arg.is_some(),
+            Trigger::Note { velocity, .. } => velocity.max == 0,
+            _ => false,
+        };
+        if one.overlaps(&other) && !is_odd(&one) && !is_odd(&other) {
+            prop_assert!(shared.is_some(), "{:?} {:?}", one, other);
+        }
     }
 }

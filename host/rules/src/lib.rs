@@ -8,4 +8,7 @@ pub mod ineffective;
 pub mod profile;
 pub mod rules;
 
-pub use crate::rules::{Compiled, compile, engine_trigger, overlaps, suppresses};
+pub use crate::rules::{
+    Compiled, OverlappingPair, Overlaps, PlacedMapping, compile, engine_trigger, overlapping_pairs, overlaps,
+    suppresses,
+};

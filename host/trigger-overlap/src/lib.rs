@@ -1,7 +1,12 @@
-//! Overlap of triggers: which of them one event can be for, which cover others, which may keep events from others.
+//! Overlap of triggers: which of them one event can be for, and such an event, which cover others, which may keep events
+//! from others.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod shared_event;
+
+pub use shared_event::shared_event;
 
 use conductor_engine::{DmxRange, Edge, NumberRange, Push, Rotation, Trigger, ValueRange};
 

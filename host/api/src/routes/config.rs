@@ -17,11 +17,14 @@ use crate::scope::By;
 use conductor_config::Severity;
 use conductor_host::control::plan::state_hash;
 use conductor_host::host::{Host, ReloadError};
+use conductor_rules::Overlaps;
 use conductor_stdx::hidden::hide;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get::<InForce>("/v1/config", "getConfig", "The configuration in force, as its author wrote it").by(config),
+        get::<Overlaps>("/v1/overlaps", "listOverlaps", "Pairs of mappings that fire for some of the same events")
+            .by(overlaps),
         post::<Verdict>(
             "/v1/config/validate",
             "validateConfig",
@@ -70,6 +73,13 @@ async fn config(State(host): State<Arc<Host>>, By(caller): By) -> Json<InForce> 
     let included = files.skip(1).collect();
     let (file, text, state) = (source.file().to_owned(), seen(source.text()), state_hash(source.text()));
     Json(InForce { file, text, included, state, refused })
+}
+
+async fn overlaps(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+) -> Result<Json<Overlaps>, ErrorResponse> {
+    Ok(Json(look(&client, move || Ok::<_, ErrorResponse>(host.overlaps())).await?))
 }
 
 /// A configuration to look at.

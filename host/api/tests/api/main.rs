@@ -254,6 +254,25 @@ fn only_the_owner_plays_events() {
     assert_eq!(played.count(), 1, "{rows:#}");
 }
 
+// API-1: who makes a mapping sees which others answer to the same events, whatever the words of their triggers.
+#[test]
+fn mappings_that_answer_to_the_same_events_are_listed_in_pairs() {
+    let mapping = |name: &str, trigger: &str| {
+        format!("\n[[global_mappings]]\nname = '{name}'\ntrigger = {{ {trigger} }}\naction = {{ type = 'Suppress' }}\n")
+    };
+    let mappings = [
+        mapping("row", "type = 'NoteRange', note_min = 36, note_max = 39, device = 'pads'"),
+        mapping("pad", "type = 'Note', note = 38, channel = 9"),
+        mapping("fader", "type = 'CC', cc = 7"),
+    ];
+    let stage = Stage::new(&format!("{SHOW}{}", mappings.concat()));
+    let first = json!({ "place": "global_mappings/0", "name": "row" });
+    let second = json!({ "place": "global_mappings/1", "name": "pad" });
+    let pair = json!({ "first": first, "second": second, "event": "note-on 38 127 ch 9", "consumed": false });
+    let expected = json!({ "overlaps": [pair], "more": 0, "not_compared": 0 });
+    assert_eq!(get(stage.home(), "/v1/overlaps"), (200, expected));
+}
+
 // CFG-2, API-1: errors are reported with their place, and nothing changes before a reload.
 #[test]
 fn a_configuration_is_looked_at_and_read_anew() {

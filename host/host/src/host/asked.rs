@@ -15,6 +15,7 @@ use conductor_observer::notification_log::{self, NotificationPage, NotificationQ
 use conductor_observer::{LockChange, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
 use conductor_registry::FeatureReport;
+use conductor_rules::Overlaps;
 use conductor_sandbox::host_functions::host_state::HostView as _;
 use conductor_stdx::changes::HostChange;
 
@@ -176,6 +177,11 @@ impl Host {
     pub fn config_in_force(&self) -> (Source, Option<String>) {
         let current = self.in_force.load();
         (current.source.clone(), current.refused.clone())
+    }
+
+    /// The mappings in force that fire for some of the same events.
+    pub fn overlaps(&self) -> Overlaps {
+        conductor_rules::overlapping_pairs(&self.in_force.load().config)
     }
 
     /// What there is to say about a configuration: `text`, or what the file says now. It is held against the features

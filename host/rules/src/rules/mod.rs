@@ -41,7 +41,7 @@ use conductor_variables::{Key, Variable};
 
 use self::condition::condition;
 use self::edges::{Releases, hears_releases_of_itself, holds, holds_on};
-pub use self::overlaps::overlaps;
+pub use self::overlaps::{OverlappingPair, Overlaps, PlacedMapping, overlapping_pairs, overlaps};
 pub use self::shadowed::shadowed;
 use self::trigger::{some_number, trigger, waiting};
 use self::variable::{Asking, steps_mode};

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use conductor_engine::Trigger;
-use conductor_trigger_overlap::Overlap;
+use conductor_trigger_overlap::{Overlap, shared_event};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::trigger::{some_number, trigger};
 use conductor_config::{Config, Mapping, Mode};
@@ -19,6 +21,45 @@ const MAX_LISTED: usize = 8;
 const MAX_PAIRS: usize = 4_000_000;
 /// Bytes of a mapping's name that are shown.
 const MAX_NAME: usize = 120;
+/// Pairs of a whole configuration that are listed; the others are counted.
+const MAX_PAIRS_LISTED: usize = 1000;
+/// Mappings of a whole configuration that are held against each other: two million pairs.
+const MAX_COMPARED: usize = 2000;
+
+/// Mappings of a configuration that fire for some of the same events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Overlaps {
+    /// The pairs.
+    pub overlaps: Vec<OverlappingPair>,
+    /// How many more pairs there are, which are not listed.
+    pub more: usize,
+    /// How many mappings at the end of the configuration were not compared, since there are too many.
+    pub not_compared: usize,
+}
+
+/// Two mappings that fire for some of the same events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OverlappingPair {
+    /// The one that is asked first.
+    pub first: PlacedMapping,
+    /// The other one.
+    pub second: PlacedMapping,
+    /// An event that both wait for, as the event stream has it: `note-on 36 127`. `null` if there is no such line, as of
+    /// beats and variables.
+    pub event: Option<String>,
+    /// Whether the first one consumes such an event, so that the second does not fire for it.
+    pub consumed: bool,
+}
+
+/// A mapping by its place in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlacedMapping {
+    /// Its place: `modes/0/mappings/3`, `global_mappings/3`. Mappings of included files come after those of the
+    /// configuration's own file.
+    pub place: String,
+    /// Its name, or its description; `null` if it has neither.
+    pub name: Option<String>,
+}
 
 /// A mapping with what it comes to.
 struct Placed<'c> {
@@ -36,16 +77,7 @@ struct Placed<'c> {
 /// A sentence for each mapping of `after` that is other than in `before` and shares events with one that stays, and
 /// for each two such that share some. At most nine.
 pub fn overlaps(before: &Config, after: &Config) -> Vec<String> {
-    let mut all: Vec<Placed<'_>> = Vec::new();
-    let by_name: HashMap<&str, &Mode> = before.modes.iter().rev().map(|mode| (mode.name.as_str(), mode)).collect();
-    for (number, mode) in after.modes.iter().enumerate() {
-        // One that has another name now stands where it stood.
-        let known = by_name.get(mode.name.as_str()).copied().or(before.modes.get(number));
-        let known = known.map_or(&[][..], |known| &known.mappings);
-        all.extend(placed(format!("modes/{number}/mappings"), Some(&mode.name), known, &mode.mappings));
-    }
-    all.extend(placed("global_mappings".into(), None, &before.global_mappings, &after.global_mappings));
-
+    let all = all_placed(before, after);
     let fresh = all.iter().filter(|one| one.fresh).count();
     if fresh.saturating_mul(all.len()) > MAX_PAIRS {
         return vec![format!(
@@ -61,11 +93,7 @@ pub fn overlaps(before: &Config, after: &Config) -> Vec<String> {
                 more += 1;
                 continue;
             }
-            // The order in which rules are asked.
-            let order = |placed: &Placed<'_>, at| {
-                (Reverse(placed.mapping.priority), placed.mapping.trigger.device.is_none(), at)
-            };
-            let one_is_first = order(one, at) < order(other, other_at);
+            let one_is_first = one.order(at) < other.order(other_at);
             found.push(if one_is_first { together(one, other) } else { together(other, one) });
         }
     }
@@ -73,6 +101,46 @@ pub fn overlaps(before: &Config, after: &Config) -> Vec<String> {
         found.push(format!("and {} of mappings that answer to some of the same events", plural(more, "more pair")));
     }
     found
+}
+
+/// The pairs of mappings of a configuration that fire for some of the same events.
+pub fn overlapping_pairs(config: &Config) -> Overlaps {
+    let mut all = all_placed(&Config::default(), config);
+    let not_compared = all.len().saturating_sub(MAX_COMPARED);
+    all.truncate(MAX_COMPARED);
+    let mut found = Overlaps { not_compared, ..Overlaps::default() };
+    for (at, one) in all.iter().enumerate() {
+        for (other_at, other) in all.iter().enumerate().skip(at + 1).filter(|(_, other)| one.meets(other)) {
+            if found.overlaps.len() == MAX_PAIRS_LISTED {
+                found.more += 1;
+                continue;
+            }
+            let one_is_first = one.order(at) < other.order(other_at);
+            found.overlaps.push(if one_is_first { pair(one, other) } else { pair(other, one) });
+        }
+    }
+    found
+}
+
+fn pair(first: &Placed<'_>, second: &Placed<'_>) -> OverlappingPair {
+    let event = first.trigger.as_ref().zip(second.trigger.as_ref()).and_then(|(one, other)| shared_event(one, other));
+    let event = event.map(|event| event.to_string());
+    let consumed = first.mapping.consume && first.mapping.condition.is_none();
+    OverlappingPair { first: first.shown(), second: second.shown(), event, consumed }
+}
+
+/// Every mapping of `after`, in the configuration's order, the global ones last.
+fn all_placed<'c>(before: &Config, after: &'c Config) -> Vec<Placed<'c>> {
+    let mut all: Vec<Placed<'_>> = Vec::new();
+    let by_name: HashMap<&str, &Mode> = before.modes.iter().rev().map(|mode| (mode.name.as_str(), mode)).collect();
+    for (number, mode) in after.modes.iter().enumerate() {
+        // One that has another name now stands where it stood.
+        let known = by_name.get(mode.name.as_str()).copied().or(before.modes.get(number));
+        let known = known.map_or(&[][..], |known| &known.mappings);
+        all.extend(placed(format!("modes/{number}/mappings"), Some(&mode.name), known, &mode.mappings));
+    }
+    all.extend(placed("global_mappings".into(), None, &before.global_mappings, &after.global_mappings));
+    all
 }
 
 /// The mappings of a list; those that differ from the list as it was stand between what is the same at both ends.
@@ -109,11 +177,21 @@ impl Placed<'_> {
         overlap && same(self.mode, other.mode) && same(one.as_ref(), another.as_ref())
     }
 
-    fn called(&self) -> String {
+    /// The order in which rules are asked, for the one that is at this place among all mappings.
+    fn order(&self, at: usize) -> (Reverse<i32>, bool, usize) {
+        (Reverse(self.mapping.priority), self.mapping.trigger.device.is_none(), at)
+    }
+
+    fn shown(&self) -> PlacedMapping {
+        let name = self.mapping.name.as_ref().or(self.mapping.description.as_ref());
         let place = format!("{}/{}", self.list, self.index);
-        match self.mapping.name.as_ref().or(self.mapping.description.as_ref()) {
-            Some(name) => format!("{place} ({})", excerpt(name, MAX_NAME)),
-            None => place,
+        PlacedMapping { place, name: name.map(|name| excerpt(name, MAX_NAME)) }
+    }
+
+    fn called(&self) -> String {
+        match self.shown() {
+            PlacedMapping { place, name: Some(name) } => format!("{place} ({name})"),
+            PlacedMapping { place, name: None } => place,
         }
     }
 }
@@ -187,6 +265,35 @@ mod tests {
             told,
             ["3000 mappings are new or stand elsewhere: too many to tell which answer to the same events"]
         );
+    }
+
+    #[test]
+    fn pairs_of_a_whole_configuration_are_listed_with_an_event_that_both_wait_for() {
+        let copy = "name = 'copy'\npriority = 1\nconsume = true\ntrigger = { type = 'Note', note = 36 }\naction = { type = 'Suppress' }";
+        let panic = "trigger = { type = 'NoteRange', note_min = 90, note_max = 100, device = 'keys' }\naction = { type = 'Suppress' }";
+        let Overlaps { overlaps, more, not_compared } = overlapping_pairs(&config(&[LIGHTS, copy, FADER, panic]));
+        assert_eq!((more, not_compared), (0, 0));
+        let shown: Vec<_> = overlaps
+            .iter()
+            .map(|pair| (&*pair.first.place, &*pair.second.place, pair.event.as_deref(), pair.consumed))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("modes/0/mappings/1", "modes/0/mappings/0", Some("note-on 36 127"), true),
+                ("modes/0/mappings/3", "global_mappings/0", Some("note-on 99 127"), false),
+            ]
+        );
+        let names = [&overlaps[0].first, &overlaps[0].second, &overlaps[1].first].map(|one| one.name.as_deref());
+        assert_eq!(names, [Some("copy"), Some("lights"), None]);
+    }
+
+    #[test]
+    fn pairs_beyond_the_limit_are_counted() {
+        let Overlaps { overlaps, more, .. } = overlapping_pairs(&config(&[FADER; 50]));
+        assert_eq!((overlaps.len(), more), (MAX_PAIRS_LISTED, 50 * 49 / 2 - MAX_PAIRS_LISTED));
+        let many = vec![FADER; MAX_COMPARED + 6];
+        assert_eq!(overlapping_pairs(&config(&many)).not_compared, 7, "the global one comes last");
     }
 
     #[test]

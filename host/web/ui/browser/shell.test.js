@@ -228,6 +228,24 @@ describe('the shell', { concurrency: false }, () => {
     await tab.gone('th', 'three')
   })
 
+  test('mappings that wait for some of the same events name each other, and such an event', async () => {
+    const mapping = (name, trigger) => ({ name, trigger: { type: 'Note', ...trigger }, action: { type: 'ModeChange', mode: 'Play' } })
+    const changes = [
+      { path: ['modes', '0', 'mappings', '1'], value: mapping('row', { note: '36..39' }) },
+      { path: ['global_mappings', '0'], value: { ...mapping('pad', { note: 38, device: 'tablet' }), consume: true } },
+    ]
+    const { id } = await stage.ask('POST', '/v1/plans', { description: 'Two that meet.', changes })
+    await go('mappings')
+    await tab.find('tr[data-place="modes/0/mappings/0"]')
+    await stage.ask('POST', `/v1/plans/${id}/apply`)
+    await tab.find('tr[data-place="global_mappings/0"] .overlap', 'note-on 38 127: kept from row')
+    await tab.find('tr[data-place="modes/0/mappings/1"] .overlap', 'note-on 38 127: pad keeps it from this one')
+    await tab.find('tr[data-place="modes/0/mappings/1"] .badge', 'overlap')
+    assert.deepEqual(await tab.violations(), [])
+    await stage.ask('POST', '/v1/undo')
+    await tab.gone('.overlap')
+  })
+
   test('what was done is on record, and its chain is whole', async () => {
     await go('record')
     await tab.find('[data-audit]', 'plan reject')

@@ -41,6 +41,7 @@ class Host {
     live.map(result.mappings)
     return result
   })
+  readonly overlaps = new Resource(() => get('/v1/overlaps'))
   readonly tools = new Resource(() => get('/v1/tools'))
   readonly receipts = new Resource(() => get('/v1/receipts'))
   readonly models = new Resource(() => get('/v1/models'))
@@ -107,7 +108,7 @@ class Host {
   /** Asks for everything anew that pages have open. */
   refresh(): void {
     for (const resource of [this.status, this.plans, this.undo, this.redo, this.mappings]) void resource.load()
-    for (const resource of [this.tools, this.receipts, this.models, this.skills]) {
+    for (const resource of [this.overlaps, this.tools, this.receipts, this.models, this.skills]) {
       if (resource.value !== null) void resource.load()
     }
   }
@@ -127,6 +128,7 @@ class Host {
   /** Says that a plan was decided, or a change undone, before the stream says it. */
   changed(): void {
     for (const resource of [this.plans, this.undo, this.redo, this.mappings, this.status]) void resource.load()
+    if (this.overlaps.value) void this.overlaps.load()
   }
 
   #follow(item: StreamItem): void {

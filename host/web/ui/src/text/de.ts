@@ -291,6 +291,12 @@ export const de: Record<keyof typeof en, string> = {
   'mappings.move-plan.one': '1 Zuordnung nach {mode} verschieben.',
   'mappings.there-already': 'Das Ausgewählte ist schon in {mode}.',
   'mappings.twin': 'gleicher Auslöser wie {others}',
+  'mappings.overlap': 'Überschneidung',
+  'mappings.overlap-both': '{event}: auch {other}',
+  'mappings.overlap-keeps': '{event}: geht an {other} vorbei',
+  'mappings.overlap-is-kept': '{event}: {other} hält es von dieser fern',
+  'mappings.overlap-more': 'und {count} weitere',
+  'mappings.some-events': 'einzelne Ereignisse',
 
   'devices.bindings': 'Bindungen',
   'devices.no-bindings': 'Noch gibt es keine Bindung.',

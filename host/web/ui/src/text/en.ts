@@ -289,6 +289,12 @@ export const en = {
   'mappings.move-plan.one': 'Move 1 mapping to {mode}.',
   'mappings.there-already': 'What is chosen is in {mode} already.',
   'mappings.twin': 'same trigger as {others}',
+  'mappings.overlap': 'overlap',
+  'mappings.overlap-both': '{event}: {other}, too',
+  'mappings.overlap-keeps': '{event}: kept from {other}',
+  'mappings.overlap-is-kept': '{event}: {other} keeps it from this one',
+  'mappings.overlap-more': 'and {count} more',
+  'mappings.some-events': 'some events',
 
   'devices.bindings': 'Bindings',
   'devices.no-bindings': 'There is no binding yet.',
