@@ -175,7 +175,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.find(`[data-section=unbound] [data-device="${device}"]`, 'note-on')
     await tab.find(`[data-section=unbound] [data-device="${device}"] .dot.active`)
     const { cells, looks } = await tab.rowWith('note-on')
-    assert.deepEqual([cells[1], cells[3]], ['midi', '1'])
+    assert.deepEqual([cells[1], cells[3], cells[4]], ['midi', 'ch2', 'note-on 60 C4 100'])
     assert.match(cells[2], /Mystery Box.*\(unbound\)/)
     assert.deepEqual(looks, ['dashed', 'italic'])
     // The pills: those with a binding, and how many inputs have none.

@@ -141,6 +141,37 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.gone('dialog[open]')
   })
 
+  // SHL-3
+  test('an event shows its fields, in its row and opened, and the stream is narrowed by them', async () => {
+    await go('')
+    for (const event of ['note-on 36 100 ch 9', 'cc 7 1 ch 9', 'osc /mixed 1 0.5 "two"']) await stage.ask('POST', '/v1/play', { device: 'tablet', event })
+    const { cells } = await tab.rowWith('note-on')
+    assert.deepEqual([cells[1], cells[3], cells[4]], ['midi', 'ch10', 'note-on 36 C2 100'])
+    await tab.click('[role=row] button', '/mixed')
+    await tab.find('dialog dd[data-field=argument]', 'two')
+    const fields = await tab.page.evaluate(() => [...document.querySelectorAll('dialog dd[data-field]')].map((one) => [one.dataset.field, one.textContent.trim()]))
+    assert.deepEqual(fields, [
+      ['kind', 'osc'],
+      ['address', '/mixed'],
+      ['argument', '1 whole number, 32 bits'],
+      ['argument', '0.5 number, 32 bits'],
+      ['argument', '"two" text'],
+    ])
+    assert.deepEqual(await tab.violations(), [])
+    await tab.page.keyboard.press('Escape')
+    await tab.gone('dialog[open]')
+    const shown = (what, expected) => until(what, async () => (await rows()).toSorted().join() === expected.toSorted().join())
+    await tab.choose('Channel', 'ch10')
+    await shown('a channel', ['note-on 36 C2 100', 'cc 7 1'])
+    await tab.choose('Kind', 'note-on')
+    await shown('a kind', ['note-on 36 C2 100'])
+    await tab.choose('Channel', 'ch1')
+    await shown('neither', [])
+    await tab.choose('Channel', 'Every channel')
+    await tab.choose('Kind', 'osc')
+    await shown('another kind', ['osc /mixed 1 0.5 "two"'])
+  })
+
   test('while it is paused no row comes, and none is lost', async () => {
     await go('')
     await play('/shown')

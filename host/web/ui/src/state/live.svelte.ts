@@ -3,6 +3,7 @@
 import type { Protocol, StreamItem } from '../api/types'
 import { FiredMappings } from '../mapping/fired'
 import { FilteredHistory, type Ring } from '../stream/history'
+import { channelName } from '../stream/event-fields'
 import { type EventParts, parseEvent } from '../stream/event-text'
 import { type Heard, Rates } from '../stream/rates'
 import type { Mapping } from './host.svelte'
@@ -30,6 +31,10 @@ export interface Filter {
   /** Only events of devices that have a binding, or of those that have none. */
   link: 'linked' | 'unlinked' | ''
   protocol: Protocol | ''
+  /** Only events of this kind, such as `note-on`. */
+  kind: string
+  /** Only events of this MIDI channel, 0 to 15. */
+  channel: number | null
   /** Only events that no rule fired for. */
   unmapped: boolean
   /** Only what went wrong. */
@@ -97,21 +102,24 @@ export function rowOf(item: StreamItem, id: number): Row | null {
 }
 
 /** A filter that lets everything through. */
-export const EVERYTHING: Filter = { text: '', devices: new Set(), link: '', protocol: '', unmapped: false, trouble: false }
+export const EVERYTHING: Filter = { text: '', devices: new Set(), link: '', protocol: '', kind: '', channel: null, unmapped: false, trouble: false }
 
 /** Whether a row is let through; `null` if every row is. */
 export function passes(filter: Filter, isUnbound: (device: string) => boolean): ((row: Row) => boolean) | null {
-  const { text, devices, link, protocol, unmapped, trouble } = filter
+  const { text, devices, link, protocol, kind, channel, unmapped, trouble } = filter
   const wanted = text.trim().toLowerCase()
-  if (!wanted && devices.size === 0 && !link && !protocol && !unmapped && !trouble) return null
+  if (!wanted && devices.size === 0 && !link && !protocol && !kind && channel === null && !unmapped && !trouble) return null
   return (row) => {
     if (trouble && !row.trouble) return false
     if (devices.size > 0 && !devices.has(row.device)) return false
     if (link && (row.kind !== 'event' || isUnbound(row.device) !== (link === 'unlinked'))) return false
     if (protocol && row.parts?.protocol !== protocol) return false
+    if (kind && row.parts?.kind !== kind) return false
+    if (channel !== null && row.parts?.channel !== channel) return false
     if (unmapped && (row.kind !== 'event' || row.rules.length > 0)) return false
     if (!wanted) return true
-    return [row.device, row.text, row.control ?? '', ...row.rules].some((part) => part.toLowerCase().includes(wanted))
+    const shownAs = row.parts?.channel == null ? '' : channelName(row.parts.channel)
+    return [row.device, row.text, row.control ?? '', shownAs, ...row.rules].some((part) => part.toLowerCase().includes(wanted))
   }
 }
 

@@ -11,17 +11,22 @@ const ITEMS = [
   { kind: 'failure', cursor: '3', at: 7, worker: 'osc', rule: 'kick', reason: 'no route' },
   { kind: 'mode', cursor: '4', mode: 'Mix' },
   { kind: 'gap', cursor: '5', lost: null },
+  { kind: 'event', cursor: '6', at: 8, device: 'keys', event: 'cc 7 36 ch 9', rules: ['volume'] },
 ] as unknown as StreamItem[]
 const rows = ITEMS.map((item, id) => rowOf(item, id)).filter((row) => row !== null)
 
 test.each<[string, Partial<Filter>, number[]]>([
-  ['nothing', {}, [0, 1, 2, 3, 4]],
+  ['nothing', {}, [0, 1, 2, 3, 4, 5]],
   ['a word, in a name of a control or a rule', { text: ' PAD ' }, [0]],
+  ['the name of a channel', { text: 'ch10' }, [5]],
   ['a device', { devices: new Set(['tablet']) }, [1]],
   ['several devices', { devices: new Set(['tablet', 'pads']) }, [0, 1]],
-  ['devices with a binding', { link: 'linked' }, [1]],
+  ['devices with a binding', { link: 'linked' }, [1, 5]],
   ['devices without one', { link: 'unlinked' }, [0]],
   ['a protocol', { protocol: 'osc' }, [1]],
+  ['a kind', { kind: 'cc' }, [5]],
+  ['a channel', { channel: 9 }, [5]],
+  ['the first channel, which is not written', { channel: 0 }, [0]],
   ['what is unmapped', { unmapped: true }, [1]],
   ['problems', { trouble: true }, [2, 4]],
 ])('a filter for %s', (_, filter, expected) => {
