@@ -3,6 +3,7 @@
 //! One thread follows the event stream, and after a loss goes on from the last cursor. Others ask, each for one kind of
 //! request, so that what takes long delays nothing else: applying a plan may take minutes, and questions do not wait for it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use conductor_host::control::gate::{ToolRequest, ToolResult};
 use conductor_host::control::plan::PlanSummary;
 use conductor_host::host::PlanView;
 use conductor_host::host::status::Status;
+use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_learn_mapping::{self as learn_mapping, LearnError, Learned, Started};
 use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -37,6 +39,8 @@ pub(crate) enum Query {
     Steps,
     Config,
     Actions,
+    /// Which installed features a person has disabled: the status has those of the configuration only.
+    DisabledFeatures,
     /// The keys of an action of this type.
     ActionKeys(String),
     Conversations,
@@ -121,6 +125,8 @@ pub(crate) enum Reply {
     Config(Box<ConfigView>),
     /// The types of actions, and what each does.
     Actions(Vec<(String, String)>),
+    /// Names of installed features that a person has disabled.
+    DisabledFeatures(Vec<String>),
     /// An action, and the keys that it takes.
     ActionKeys(String, Vec<ActionKey>),
     Conversations(Vec<ConversationView>),
@@ -255,6 +261,7 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
             let actions = result["actions"].as_array().map(Vec::as_slice).unwrap_or_default();
             Reply::Actions(actions.iter().map(|action| (text(&action["type"]), text(&action["summary"]))).collect())
         }),
+        Query::DisabledFeatures => client.receipts().map(|receipts| Reply::DisabledFeatures(disabled(&receipts))),
         Query::ActionKeys(action) => {
             let asked = tool(client, "conductor_list_actions", &json!({ "type": action }));
             let keys = |result: &Value| action_keys::keys(&result["actions"][0]["keys"]);
@@ -294,6 +301,14 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
         }
     };
     reply.map_err(|error| error.to_string())
+}
+
+/// Names of the features that are disabled by their last receipt.
+fn disabled(receipts: &[FeatureInstallReport]) -> Vec<String> {
+    let last: BTreeMap<&str, &FeatureInstallReport> =
+        receipts.iter().map(|receipt| (receipt.feature.as_str(), receipt)).collect();
+    let is_disabled = |receipt: &&FeatureInstallReport| !receipt.enabled && receipt.what != What::Remove;
+    last.into_values().filter(is_disabled).map(|receipt| receipt.feature.clone()).collect()
 }
 
 fn done(client: &Client, act: &Act) -> Result<Reply, String> {

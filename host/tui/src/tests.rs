@@ -213,6 +213,32 @@ fn a_plan_of_another_configuration_is_listed_as_stale() {
     assert!(shell.shows("stale"), "{}", shell.screen());
 }
 
+#[test]
+fn a_feature_is_disabled_and_enabled_however_it_came() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("6");
+    assert!(shell.shows("Features (5)") && shell.shows("artnet-output        disabled"), "{}", shell.screen());
+    assert!(!shell.lines()[23].contains("e enable"), "it is loaded: {}", shell.screen());
+    // One that comes with the host, and one that was installed.
+    shell.types("d");
+    assert!(shell.shows("── Disable osc-output? (y/n)") && shell.shows("undo takes it back"), "{}", shell.screen());
+    shell.types("y");
+    assert_eq!(shell.answered("Play", "usual"), [Act::Disable { feature: "osc-output".into() }]);
+    shell.types("jjd");
+    assert!(shell.shows("── Disable slow? (y/n)") && !shell.shows("undo takes it back"), "{}", shell.screen());
+    shell.types("n");
+    // The same of those that are disabled, at the end of the list.
+    shell.key(KeyCode::End);
+    assert!(shell.shows("feature     artnet-output"), "{}", shell.screen());
+    assert!(!shell.lines()[23].contains("d disable"), "{}", shell.screen());
+    shell.types("e");
+    assert!(shell.shows("── Enable artnet-output? (y/n)") && shell.shows("undo takes it back"), "{}", shell.screen());
+    shell.types("y");
+    assert_eq!(shell.answered("Play", "usual"), [Act::Enable { feature: "artnet-output".into() }]);
+    shell.types("ke");
+    assert!(shell.shows("── Enable Play 2? (y/n)") && !shell.shows("undo takes it back"), "{}", shell.screen());
+}
+
 // What a plan says of itself has lines of its own, and none of them is taken for the shell's.
 #[test]
 fn a_plan_cannot_write_lines_of_the_shell() {

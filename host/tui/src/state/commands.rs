@@ -54,8 +54,8 @@ impl State {
             Command::Undo => !matches!(&self.plans.steps, Some((Err(_), _))),
             Command::Redo => !matches!(&self.plans.steps, Some((_, Err(_)))),
             Command::Lift => self.chosen_feature().is_some_and(|feature| feature.quarantine.is_some()),
-            // The rest comes with the program or by the configuration, where its place is to be changed.
-            Command::Enable | Command::Disable => self.chosen_feature().is_some_and(|feature| feature.installed),
+            Command::Enable => self.chosen_disabled().is_some(),
+            Command::Disable => self.chosen_feature().is_some(),
             Command::Agree | Command::Decline => conversation.is_some_and(|open| open.approval.is_some()),
             Command::CancelTurn => conversation.is_some_and(|open| open.is_turn),
             Command::Write => conversation.is_some_and(|open| !open.is_turn),
@@ -117,9 +117,9 @@ impl State {
             Command::Reject => self.ask_reject(),
             Command::Undo => self.ask_step(true),
             Command::Redo => self.ask_step(false),
-            Command::Lift => self.on_feature("End the quarantine of", |feature| Act::Lift { feature }),
-            Command::Enable => self.on_feature("Enable", |feature| Act::Enable { feature }),
-            Command::Disable => self.on_feature("Disable", |feature| Act::Disable { feature }),
+            Command::Lift => self.lift(),
+            Command::Enable => self.enable(),
+            Command::Disable => self.disable(),
             Command::Begin => self.requests.act(Act::Begin),
             Command::Write => {
                 if let Some(id) = self.chat.open.as_ref().map(|open| open.id) {
@@ -160,6 +160,7 @@ impl State {
         self.requests.ask(Query::Status);
         match screen {
             Screen::Plans => self.ask_for_chosen_plan(),
+            Screen::Features => self.requests.ask(Query::DisabledFeatures),
             Screen::Chat => self.requests.ask(Query::Conversations),
             Screen::Learn if self.learn.actions.is_empty() => self.requests.ask(Query::Actions),
             _ => {}
@@ -195,8 +196,7 @@ impl State {
                     self.ask_for_chosen_plan();
                 }
                 Screen::Features => {
-                    let count = self.status.as_ref().map_or(0, |status| status.features.len());
-                    self.features.at = move_by(self.features.at, count);
+                    self.features.at = move_by(self.features.at, self.feature_count());
                     self.features.scroll = 0;
                 }
                 Screen::Chat => match &mut self.chat.open {

@@ -1,6 +1,6 @@
 //! Features, and what each of them uses.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use conductor_registry::FeatureReport;
@@ -17,6 +17,10 @@ pub(crate) struct Features {
     /// What each had used, and when.
     before: HashMap<String, (Used, Duration)>,
     pub(crate) rates: HashMap<String, Rates>,
+    /// Names of features that a person has disabled, so that no host loads them. They are listed after the others.
+    pub(crate) disabled: Vec<String>,
+    /// Those of them that are installed.
+    installed: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -75,9 +79,56 @@ impl State {
         self.status.as_ref()?.features.get(self.features.at)
     }
 
-    pub(super) fn on_feature(&mut self, what: &str, act: impl Fn(String) -> Act) {
-        let Some(feature) = self.chosen_feature() else { return };
-        let name = feature.name.clone();
-        self.ask(&format!("{what} {name}?"), About::Nothing, Then::Do(act(name)));
+    /// The name of the chosen feature, if it is one that is disabled.
+    pub(crate) fn chosen_disabled(&self) -> Option<&str> {
+        let loaded = self.status.as_ref()?.features.len();
+        self.features.disabled.get(self.features.at.checked_sub(loaded)?).map(String::as_str)
     }
+
+    /// How many features are listed.
+    pub(crate) fn feature_count(&self) -> usize {
+        self.status.as_ref().map_or(0, |status| status.features.len()) + self.features.disabled.len()
+    }
+
+    /// Takes in which installed features are disabled.
+    pub(super) fn take_disabled(&mut self, installed: Vec<String>) {
+        self.features.installed = installed;
+        self.list_disabled();
+    }
+
+    /// Lists what is disabled, by the receipts and by the configuration.
+    pub(super) fn list_disabled(&mut self) {
+        let Some(status) = &self.status else { return };
+        let is_loaded = |name: &String| status.features.iter().any(|feature| feature.name == *name);
+        let all = self.features.installed.iter().chain(&status.disabled_features).filter(|name| !is_loaded(name));
+        let all: BTreeSet<String> = all.cloned().collect();
+        self.features.disabled = all.into_iter().collect();
+        self.features.at = self.features.at.min(self.feature_count().saturating_sub(1));
+    }
+
+    pub(super) fn lift(&mut self) {
+        let Some(name) = self.chosen_feature().map(|feature| feature.name.clone()) else { return };
+        let asks = format!("End the quarantine of {name}?");
+        self.ask(&asks, About::Nothing, Then::Do(Act::Lift { feature: name }));
+    }
+
+    pub(super) fn disable(&mut self) {
+        let Some(feature) = self.chosen_feature() else { return };
+        let (name, about) = (feature.name.clone(), about(feature.installed));
+        self.ask(&format!("Disable {name}?"), about, Then::Do(Act::Disable { feature: name }));
+    }
+
+    pub(super) fn enable(&mut self) {
+        let Some(name) = self.chosen_disabled().map(str::to_owned) else { return };
+        let about = about(self.features.installed.contains(&name));
+        self.ask(&format!("Enable {name}?"), about, Then::Do(Act::Enable { feature: name }));
+    }
+}
+
+/// Where it is kept whether hosts load a feature.
+fn about(is_installed: bool) -> About {
+    if is_installed {
+        return About::Nothing;
+    }
+    About::Text("This is written into the configuration; undo takes it back.".to_owned())
 }

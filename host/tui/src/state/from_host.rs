@@ -50,7 +50,7 @@ impl State {
 
     /// Asks for everything that is shown, since it may be another by now.
     pub(super) fn ask_for_all(&mut self) {
-        for query in [Query::Plans, Query::Steps, Query::Config, Query::Conversations] {
+        for query in [Query::Plans, Query::Steps, Query::Config, Query::Conversations, Query::DisabledFeatures] {
             self.requests.ask(query);
         }
         self.plans.views.clear();
@@ -80,6 +80,7 @@ impl State {
             ObservationView::Reload { .. } => {
                 self.requests.ask(Query::Status);
                 self.requests.ask(Query::Config);
+                self.requests.ask(Query::DisabledFeatures);
             }
             ObservationView::Plan { plan, .. } => {
                 if let Some(plan) = plan {
@@ -121,8 +122,8 @@ impl State {
             self.take_count(&status);
         }
         self.mode_at = self.mode_at.min(status.modes.len().saturating_sub(1));
-        self.features.at = self.features.at.min(status.features.len().saturating_sub(1));
         self.status = Some(status);
+        self.list_disabled();
     }
 
     pub(super) fn take_answer(&mut self, query: Query, result: Result<Reply, String>) {
@@ -174,6 +175,7 @@ impl State {
                 self.config = Some(config);
                 self.search();
             }
+            Reply::DisabledFeatures(installed) => self.take_disabled(installed),
             Reply::Actions(actions) => self.learn.actions = actions,
             Reply::ActionKeys(action, keys) => self.learn.keys = Some((action, keys)),
             Reply::Conversations(list) => {
@@ -223,6 +225,13 @@ impl State {
                 self.requests.ask(Query::Config);
                 self.requests.ask(Query::Status);
                 self.ask_for_conversation();
+            }
+            // What was not installed is changed in the configuration, by a step that can be undone.
+            Act::Enable { .. } | Act::Disable { .. } => {
+                self.requests.ask(Query::DisabledFeatures);
+                self.requests.ask(Query::Steps);
+                self.requests.ask(Query::Config);
+                self.requests.ask(Query::Status);
             }
             Act::StopListening { .. } => self.learn.listening = Listening::No,
             Act::Say { .. } | Act::Approve { .. } | Act::CancelTurn { .. } => self.ask_for_conversation(),

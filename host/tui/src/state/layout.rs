@@ -124,7 +124,7 @@ pub(crate) fn upper_list(state: &State) -> Option<(List, usize, usize)> {
         Screen::Live => (List::Sources, state.sources().len(), state.live.source_at),
         Screen::Mappings => (List::Mappings, state.mappings.shown.len(), state.mappings.at),
         Screen::Plans => (List::Plans, state.plans.list.len(), state.plans.at),
-        Screen::Features => (List::Features, status.map_or(0, |status| status.features.len()), state.features.at),
+        Screen::Features => (List::Features, state.feature_count(), state.features.at),
         Screen::Chat => (List::Conversations, state.chat.list.len(), state.chat.at),
         Screen::Learn => (List::Controls, state.learn.learned.controls.len(), state.learn.at),
         Screen::Flow => return None,

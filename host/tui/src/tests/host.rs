@@ -38,8 +38,9 @@ pub(super) fn status(text: &str) -> Value {
             { "name": "osc-output", "package": { "id": "builtin:osc-output", "version": "1.0.0", "actions": ["OscSend"] },
               "performed": 3, "memory": 1_500_000 },
             { "name": text, "refused": text, "denied": [text] },
-            { "name": "slow", "quarantine": 12, "last_failure": text },
+            { "name": "slow", "quarantine": 12, "last_failure": text, "installed": true },
         ],
+        "disabled_features": ["artnet-output"],
     })
 }
 
@@ -149,6 +150,7 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
             Query::Steps => Reply::Steps { undo: Ok(text.to_owned()), redo: Err(text.to_owned()) },
             Query::Config => Reply::Config(Box::new(config(text))),
             Query::Actions => Reply::Actions(strings(json!([["OscSend", text], [text, text]]))),
+            Query::DisabledFeatures => Reply::DisabledFeatures(vec![format!("{text} 2")]),
             Query::ActionKeys(action) => {
                 let schema = json!({ "properties": { text: { "description": text } }, "required": [text] });
                 Reply::ActionKeys(action.clone(), crate::action_keys::keys(&schema))

@@ -8,17 +8,20 @@ use crate::text::{Look, Row};
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let features = state.status.as_ref().map(|status| status.features.as_slice()).unwrap_or_default();
-    let head = Row::of(Look::Dim, "─ ").cell(Look::Strong, format!("Features ({})", features.len()), 20);
+    let head = Row::of(Look::Dim, "─ ").cell(Look::Strong, format!("Features ({})", state.feature_count()), 20);
     let head = ["AT WORK", "CPU", "MEMORY", "CALLS/S", "EVENTS/S", "FAILED", "QUEUE"]
         .iter()
         .zip([7, 6, 9, 7, 8, 6, 5])
         .fold(head, |row, (name, columns)| row.right(Look::Dim, name, columns));
-    let lines: Vec<Row> = features.iter().map(|feature| row(state, feature, columns)).collect();
+    let disabled = state.features.disabled.iter().map(|name| Row::of(Look::Dim, "  ").cell(Look::Dim, name, 20));
+    let lines = features.iter().map(|feature| row(state, feature, columns));
+    let lines: Vec<Row> = lines.chain(disabled.map(|row| row.put_rest(Look::Dim, "disabled", columns))).collect();
     let above = Part::list(head, lines, state.features.at, "none is known yet");
-    let below = state
-        .chosen_feature()
-        .map(|feature| Part::text(title("Feature"), details(feature, columns), state.features.scroll));
-    (Some(above), below)
+    let lines = match state.chosen_disabled() {
+        Some(name) => Some(details_of_disabled(name, columns)),
+        None => state.chosen_feature().map(|feature| details(feature, columns)),
+    };
+    (Some(above), lines.map(|lines| Part::text(title("Feature"), lines, state.features.scroll)))
 }
 
 fn row(state: &State, feature: &FeatureReport, columns: usize) -> Row {
@@ -38,6 +41,12 @@ fn row(state: &State, feature: &FeatureReport, columns: usize) -> Row {
     let row =
         row.right(if failed > 0 { Look::Doubt } else { Look::Plain }, failed, 6).right(Look::Plain, feature.waiting, 5);
     if said.is_empty() { row } else { row.put_rest(look, said, columns) }
+}
+
+fn details_of_disabled(name: &str, columns: usize) -> Vec<Row> {
+    let mut lines = field("feature", Look::Strong, name, columns);
+    lines.extend(field("disabled", Look::Dim, "no host loads it until it is enabled", columns));
+    lines
 }
 
 fn details(feature: &FeatureReport, columns: usize) -> Vec<Row> {
