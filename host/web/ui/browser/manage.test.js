@@ -123,13 +123,13 @@ describe('features and models', { concurrency: false }, () => {
   })
 
   /** Opens the dialog that adds a model, up to where a person is asked to agree. */
-  const begin = async () => {
-    await tab.click('button', 'Add a model')
-    await tab.choose('Provider', 'openai-compatible')
-    await tab.enter('Address of the API', model.url)
-    await tab.choose('Key', 'model-key')
-    await tab.click('dialog button', 'Go on')
-    await tab.find('dialog h3', `Let openai-compatible send requests to 127.0.0.1:${model.port}, with the key model-key?`)
+  const begin = async (on = tab) => {
+    await on.click('button', 'Add a model')
+    await on.choose('Provider', 'openai-compatible')
+    await on.enter('Address of the API', model.url)
+    await on.choose('Key', 'model-key')
+    await on.click('dialog button', 'Go on')
+    await on.find('dialog h3', `Let openai-compatible send requests to 127.0.0.1:${model.port}, with the key model-key?`)
   }
 
   test('what was granted for a model that is not added is taken back', async () => {
@@ -149,6 +149,28 @@ describe('features and models', { concurrency: false }, () => {
     await tab.gone('dialog[open]')
     await tab.find('.notice', 'what was granted for it is taken back')
     assert.equal(await text(), unchanged)
+  })
+
+  test('a tab that is left takes back what was granted in it for a model, and its plan', async () => {
+    const other = await stage.tab()
+    for (const step of ['Which model?', 'A plan']) {
+      await other.page.goto(`${stage.origin}/settings`)
+      await other.find('[data-state=open]')
+      await begin(other)
+      await other.click('dialog button', 'Agree, and go on')
+      await other.find('dialog h3', 'Which model?')
+      if (step === 'A plan') {
+        await other.click('dialog .offered button', 'small')
+        await other.click('dialog button', 'Show the plan')
+        await other.find('dialog [data-plan]')
+        assert.equal((await stage.ask('GET', '/v1/plans')).length, 1)
+      }
+      assert.match(await text(), new RegExp(`127\\.0\\.0\\.1:${model.port}`), step)
+      await other.page.reload()
+      await until(`it is taken back: ${step}`, async () => (await text()) === unchanged && (await stage.ask('GET', '/v1/plans')).length === 0)
+    }
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
   })
 
   test('a model is added by clicks, answers, and is talked with', async () => {

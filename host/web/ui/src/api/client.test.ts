@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { address, type ApiError, failure, get, post, reportErrors } from './client'
+import { address, type ApiError, failure, get, post, postLeaving, reportErrors } from './client'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -16,9 +16,11 @@ test('what changes something carries the header, and what reads does not need it
   vi.stubGlobal('fetch', asked)
   await get('/v1/plans')
   await post('/v1/undo')
-  const [read, changed] = asked.mock.calls.map(([, init]) => init)
+  postLeaving('/v1/plans/{id}/reject', { id: '0123' })
+  const [read, changed, left] = asked.mock.calls.map(([, init]) => init)
   expect(read).toMatchObject({ method: 'GET', credentials: 'same-origin', redirect: 'error' })
-  expect(changed).toMatchObject({ method: 'POST', headers: { 'x-conductor-shell': '1' } })
+  expect(changed).toMatchObject({ method: 'POST', headers: { 'x-conductor-shell': '1' }, keepalive: false })
+  expect(left, 'it outlives the page').toMatchObject({ method: 'POST', headers: { 'x-conductor-shell': '1' }, keepalive: true })
 })
 
 test('a failure is what the host says, or what there is of a page that is none of ours', async () => {

@@ -77,12 +77,12 @@ export function reportErrors(report: (error: ApiError) => void): void {
   onError = report
 }
 
-async function request(method: 'GET' | 'POST', url: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+async function request(method: 'GET' | 'POST', url: string, body?: unknown, signal?: AbortSignal, keepalive = false): Promise<Response> {
   const headers: Record<string, string> = method === 'GET' ? {} : { ...SHELL_HEADER }
   if (body !== undefined) headers['content-type'] = 'application/json'
   let response: Response
   try {
-    const init: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store', redirect: 'error' }
+    const init: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store', redirect: 'error', keepalive }
     if (body !== undefined) init.body = JSON.stringify(body)
     if (signal) init.signal = signal
     response = await fetch(url, init)
@@ -119,6 +119,11 @@ export async function post<P extends With<'post'>>(
   const response = await request('POST', address(path, values as Record<string, string>), body, signal)
   const text = await response.text()
   return (text ? JSON.parse(text) : null) as Answer<Operation<P, 'post'>>
+}
+
+/** `POST` to a route from a page that is left: it is sent all the same, and the page does not live to read the answer. */
+export function postLeaving<P extends With<'post'>>(path: P, values?: PathOf<Operation<P, 'post'>>, body?: Input<Operation<P, 'post'>>): void {
+  request('POST', address(path, values as Record<string, string>), body, undefined, true).catch(() => {})
 }
 
 /** A route that answers with JSON lines, read to its end. A line that is no JSON is left out. */

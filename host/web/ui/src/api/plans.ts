@@ -1,6 +1,6 @@
 // A plan that was shown and not meant.
 
-import { ApiError, post } from './client'
+import { ApiError, post, postLeaving } from './client'
 
 /** Has a plan wait no longer. Gives false if it did not wait any more: it was decided elsewhere, or it has expired. */
 export async function withdraw(id: string): Promise<boolean> {
@@ -11,4 +11,9 @@ export async function withdraw(id: string): Promise<boolean> {
     if (error instanceof ApiError && (error.code === 'not_found' || error.code === 'expired')) return false
     throw error
   }
+}
+
+/** The same from a page that is left. */
+export function withdrawLeaving(id: string): void {
+  postLeaving('/v1/plans/{id}/reject', { id })
 }

@@ -8,9 +8,15 @@ function steps() {
   const log: string[] = []
   const opened = new Provisional()
   const step = (name: string, goesOn = true) =>
-    opened.open(async () => name, async (done) => {
-      log.push(done)
-      return goesOn
+    opened.open(async () => name, {
+      now: async (done) => {
+        log.push(done)
+        return goesOn
+      },
+      leaving: (done) => {
+        log.push(`${done}, leaving`)
+        return goesOn
+      },
     })
   return { log, opened, step }
 }
@@ -43,17 +49,36 @@ test('a step that finds that it came to be keeps those before it', async () => {
 test('a step that was under way is taken back when it is done, and one that failed is not', async () => {
   const { log, opened } = steps()
   let answer = (_: string) => {}
-  const asked = opened.open(() => new Promise<string>((resolve) => (answer = resolve)), async (done) => {
-    log.push(done)
-    return true
-  })
-  const failed = opened.open(() => Promise.reject(new Error('refused')), async () => {
-    log.push('never')
-    return true
-  })
+  const back = {
+    now: async (done: string) => {
+      log.push(done)
+      return true
+    },
+    leaving: () => true,
+  }
+  const asked = opened.open(() => new Promise<string>((resolve) => (answer = resolve)), back)
+  const failed = opened.open(() => Promise.reject<string>(new Error('refused')), back)
   await expect(failed).rejects.toThrow('refused')
   expect(await opened.giveUp()).toBe(false)
   answer('late')
   await asked
   expect(log).toEqual(['late'])
+})
+
+test('what a page that is left takes back is sent at once, and not once more', async () => {
+  const { log, opened, step } = steps()
+  await step('grant')
+  await step('plan')
+  opened.leave()
+  expect(log).toEqual(['plan, leaving', 'grant, leaving'])
+  expect(await opened.giveUp()).toBe(false)
+  expect(log).toHaveLength(2)
+})
+
+test('a page that is left keeps what has come to be', async () => {
+  const { log, opened, step } = steps()
+  await step('grant')
+  await step('plan', false)
+  opened.leave()
+  expect(log).toEqual(['plan, leaving'])
 })
