@@ -10,12 +10,39 @@ import { ScriptedModel } from './model.js'
 import { OscPeer, Stage, until } from './stage.js'
 
 const METRONOME = join(process.env['CONDUCTOR_FEATURES'], 'tests', 'metronome.wasm')
+const HOSTILE = join(process.env['CONDUCTOR_FEATURES'], 'tests', 'hostile-tools.wasm')
 
-const config = (osc, peer, model) => `
+/** What mappings may wait for, in TOML: of each kind of control some, two alike, and some within others. */
+const TRIGGERS = [
+  'type = "Note", note = 40', 'type = "Note", note = 40', 'type = "Note", note = "36..51"', 'type = "Note", note = "C2", channel = 9, on = "release"',
+  'type = "NoteRange", note_min = 60, note_max = 72', 'type = "VelocityRange", note = 45, min = 1, max = 63', 'type = "LongPress", note = 41, duration_ms = 500',
+  'type = "DoubleTap", note = 42', 'type = "NoteChord", notes = [60, 64, 67]', 'type = "NoteSequence", notes = [60, 62, 64]',
+  'type = "CC", cc = 7', 'type = "CC", cc = "1..8", value_range = [64, 127]', 'type = "CC14", cc = 3', 'type = "EncoderTurn", cc = 20', 'type = "RPN", parameter = 0',
+  'type = "NRPN", parameter = 300', 'type = "Aftertouch"', 'type = "PolyAftertouch", note = 50', 'type = "PitchBend"', 'type = "ProgramChange", program = "0..3"',
+  'type = "SysEx", prefix = "F0 7E ?? 06"', 'type = "MidiAny"', 'type = "OscMessage", address = "/fader/1"', 'type = "OscPattern", pattern = "/fader/*"',
+  'type = "OscArgRange", address = "/fader/2", arg = 0, min = 0.5, max = 1.0', 'type = "GamepadButton", button = "south"', 'type = "GamepadAnalogStick", axis = "left x"',
+  'type = "GamepadTrigger", trigger = "left trigger"', 'type = "ArtNetChannel", universe = 1, dmx_channel = 12', 'type = "OscMessage", address = "/desk", device = "desk"',
+]
+const many = TRIGGERS.map((trigger, index) => `
+[[global_mappings]]
+name = "mapping ${index + 1}"
+trigger = { ${trigger} }
+action = { type = "ModeChange", mode = "Play" }
+`).join('')
+
+/** Events of every protocol, as devices send them. */
+const EVENTS = ['note-on 36 100 ch 9', 'note-off 36 64 ch 9', 'cc 7 64', 'pitch-bend 9000', 'program 3', 'sysex F0 7E 00 06 01 F7', 'osc /fader/1 0.5 1 "two" true', 'gamepad-button 128 down', 'artnet 1 12 255']
+
+const config = (osc, desk, peer, model) => `
 [[bindings]]
 alias = "tablet"
 protocol = "osc"
 input = { host = "127.0.0.1", port = ${osc} }
+
+[[bindings]]
+alias = "desk"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${desk} }
 
 [[modes]]
 name = "Play"
@@ -32,7 +59,7 @@ name = "Mix"
 name = "Studio"
 apps = ["Live"]
 mode = "Mix"
-${model.config}`
+${many}${model.config}`
 
 describe('everyone', { concurrency: false }, () => {
   let stage
@@ -49,7 +76,9 @@ describe('everyone', { concurrency: false }, () => {
       { call: { tool: 'conductor_preview_action', args: { action } } },
       { text: 'It was not sent.' },
     ])
-    stage = await Stage.start((osc) => config(osc, peer.port, model))
+    const free = await OscPeer.open()
+    free.close()
+    stage = await Stage.start((osc) => config(osc, free.port, peer.port, model))
     tab = await stage.tab(stage.link)
     await tab.find('[data-state=open]')
   })
@@ -174,6 +203,10 @@ describe('everyone', { concurrency: false }, () => {
       await tab.find('[data-plan]', '/bin/true')
       await clean('a privileged plan')
       await go('mappings', tab)
+      await until('all mappings', () => tab.page.evaluate((count) => document.querySelectorAll('tr[data-place]').length === count, TRIGGERS.length + 1))
+      await tab.find('tr .badge', 'same trigger as mapping 2')
+      await tab.find('tr .overlap', 'mapping 3')
+      await clean('many mappings')
       await tab.click('tr[data-place="modes/0/mappings/0"] button', 'Change')
       await tab.find('dialog label', 'target')
       await clean('a mapping that is changed')
@@ -182,9 +215,28 @@ describe('everyone', { concurrency: false }, () => {
       await tab.find('.details')
       await tab.find('li', 'install metronome')
       await clean('a feature')
+      await tab.enter('File of this computer', HOSTILE)
+      await tab.click('button', 'Look at it')
+      await tab.click('fieldset label', 'bytes of its own data')
+      await tab.find('fieldset input:checked')
+      await clean('what a feature asks for, ticked in part')
       await go(`chat/${conversation}`, tab)
       await tab.find('.said', 'It was not sent.')
-      await clean('a conversation')
+      await tab.page.evaluate(() => {
+        for (const one of document.querySelectorAll('[data-call] details')) one.open = true
+      })
+      await tab.find('[data-call] pre', '/once')
+      await clean('a conversation with what was called')
+      await go('devices', tab)
+      await tab.find('[data-binding=desk]')
+      await tab.click('button', 'conductor_send_midi')
+      await tab.find('dialog label', 'target')
+      await clean('what is to be sent to a device')
+      await close()
+      await clean('devices')
+      await go('record', tab)
+      await tab.find('[data-chain=whole]')
+      await clean('the record')
       await go('settings', tab)
       await tab.find('[data-profile="Studio"]')
       await tab.find('[data-model="scripted"]')
@@ -201,6 +253,26 @@ describe('everyone', { concurrency: false }, () => {
       await tab.find('dialog label', 'apps')
       await clean('a form of a tool')
       await close()
+      // The desk as if it had no binding: what is unbound comes by MIDI otherwise, which not every machine has.
+      await tab.page.evaluateOnNewDocument(() => {
+        const asked = globalThis.fetch
+        globalThis.fetch = async (url, init) => {
+          const answer = await asked(url, init)
+          if (String(url) !== '/v1/status') return answer
+          const status = await answer.json()
+          for (const port of status.ports) if (port.device === 'desk') Object.assign(port, { binding: null, bindings: [] })
+          status.bindings = status.bindings.filter((binding) => binding.alias !== 'desk')
+          return new Response(JSON.stringify(status), { headers: { 'content-type': 'application/json' } })
+        }
+      })
+      await go('', tab)
+      await tab.find('[data-section=unbound] [data-device="desk"]')
+      for (const device of ['tablet', 'desk']) {
+        for (const event of EVENTS) await stage.ask('POST', '/v1/play', { device, event })
+      }
+      await tab.find('[role=row].unbound', 'artnet 1 12 255')
+      await tab.find('[role=row].unbound button', 'Map')
+      await clean('events of what is bound and what is not')
       assert.deepEqual(await tab.wrong(), [])
       await stage.ask('POST', `/v1/plans/${id}/reject`)
     })
