@@ -12,7 +12,7 @@ use conductor_config::{self as config, nearest};
 use conductor_config_text::edit::Change;
 use conductor_package::Grants;
 use conductor_sandbox::bindings::Error;
-use conductor_services::http::HostPattern;
+use conductor_services::http::{self, HostPattern};
 
 /// The secret for a server that a person names.
 const ANY_SERVER: &str = "model-key";
@@ -195,13 +195,9 @@ fn site(provider: &ProviderView, url: Option<&str>) -> Result<HostPattern, Error
     let Some(url) = url.or(provider.url.as_deref()) else {
         return Err(Error::Invalid(format!("no address of {} is known; name its base URL", provider.name)));
     };
-    let wrong = || Error::Invalid(format!("{url:.200?} is no address of an API; write https://host/path"));
-    let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
-    if !matches!(scheme, "https" | "http") {
-        return Err(wrong());
-    }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    authority.parse::<HostPattern>().ok().filter(|site| !site.is_any()).ok_or_else(wrong)
+    let site =
+        http::site_of(url).map_err(|error| Error::Invalid(format!("{url:.200?} is no address of an API: {error}")))?;
+    Ok(HostPattern::from(&site))
 }
 
 /// The id of the key that is sent along: the one that is named, else the provider's own at its own address, else the one
@@ -280,8 +276,12 @@ mod tests {
         assert_eq!(of(here, Some("model-key"), None), is("localhost:1234", Some("model-key")));
         let elsewhere = Some("https://llm.example.com");
         assert_eq!(of(elsewhere, None, None), is("llm.example.com", Some("model-key")));
-        for wrong in ["localhost", "ftp://x", "https://", "https://a b", "https://*"] {
-            assert!(site(&view(), Some(wrong)).is_err(), "{wrong}");
+        // The last two would be shown as a host that they don't lead to, and send a key where everybody reads it.
+        let not_addresses = ["localhost", "ftp://x", "https://", "https://a b", "https://*"];
+        let misleading = ["https://api.anthropic.com@example.com", "http://api.example.com"];
+        for wrong in not_addresses.into_iter().chain(misleading) {
+            let refused = format!("{:?}", site(&view(), Some(wrong)).unwrap_err());
+            assert!(refused.contains("is no address of an API"), "{wrong}: {refused}");
         }
     }
 

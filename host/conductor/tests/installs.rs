@@ -752,24 +752,33 @@ fn a_bundled_feature_is_granted_more_and_less_in_the_configuration() {
     assert_eq!(text(), before, "no empty table stays");
 }
 
-/// FEA-22: more is granted to the package that is there, and to no other one in its place.
+/// FEA-22: nothing is granted to a package of a path before a person was shown it, nor to another one in its place.
 #[test]
-fn a_grant_for_a_package_of_a_path_is_bound_to_its_bytes() {
+fn a_grant_for_a_package_of_a_path_is_bound_to_the_bytes_that_were_shown() {
     let home = Home::new();
     let package = hello().with_file_name("metronome.wasm");
     let file = home.write("config.toml", format!("[features.metronome]\npath = {package:?}\n").as_bytes());
     let text = || std::fs::read_to_string(&file).unwrap();
+    let digest = sha256(&std::fs::read(&package).unwrap());
+    let refuses = |before: &str| {
+        let refused = home.feature(&["grant", "metronome", "timers"]);
+        assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+        assert!(err(&refused).contains("conductor feature pin metronome"), "{}", err(&refused));
+        assert!(err(&refused).contains(&digest), "{}", err(&refused));
+        assert_eq!(text(), before, "nothing is written");
+    };
+    refuses(&text());
+    let shown = home.feature(&["pin", "metronome", "--yes"]);
+    assert!(shown.status.success() && err(&shown).contains("timers = true"), "{}", err(&shown));
     let granted = home.json(&["grant", "metronome", "timers", "--json"]);
     assert_eq!(granted["source"]["kind"], "file", "{granted}");
-    let (digest, written) = (sha256(&std::fs::read(&package).unwrap()), text());
+    let written = text();
     for part in ["timers = true", "id = \"project:metronome\"", &format!("digest = \"sha256:{digest}\"")] {
         assert!(written.contains(part), "{part}: {written}");
     }
     let other = written.replace(&digest, &"0".repeat(64));
     home.write("config.toml", other.as_bytes());
-    let refused = home.feature(&["grant", "metronome", "timers"]);
-    assert!(err(&refused).contains("conductor feature pin metronome"), "{}", err(&refused));
-    assert_eq!(text(), other, "nothing is written");
+    refuses(&other);
 }
 
 /// FEA-12: what a removed feature leaves is said, and its data can be deleted.

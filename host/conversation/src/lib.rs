@@ -192,7 +192,7 @@ mod tests {
     /// What watchers get of an event that was kept as the seventh of the conversation 3.
     fn seen(event: ChatEvent) -> Value {
         let recorded = Recorded { number: 7, at: 0, event };
-        match observation(News::Event { conversation: 3, event: &recorded }) {
+        match observation(ChatUpdate::Event { conversation: 3, event: &recorded }) {
             Observation::Chat(ChatChange { conversation: 3, number: 7, event }) => {
                 serde_json::from_str(&event).unwrap()
             }
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn watchers_hear_how_a_model_is() {
-        let health = |error| observation(News::Health { model: "m", error });
+        let health = |error| observation(ChatUpdate::Health { model: "m", error });
         let change = |error: Option<&str>| {
             Observation::Model(ModelChange { model: "m".to_owned(), error: error.map(str::to_owned) })
         };

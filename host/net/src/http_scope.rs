@@ -137,12 +137,18 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// As the grant for it is written: without the port where it is the scheme's own.
+/// Without the port where it is the scheme's own.
+impl From<&Site> for HostPattern {
+    fn from(site: &Site) -> Self {
+        let own = if site.secure { 443 } else { 80 };
+        Self { host: site.host.clone(), port: (site.port != own).then_some(site.port) }
+    }
+}
+
+/// As the grant for it is written.
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_host(f, &self.host)?;
-        let own = if self.secure { 443 } else { 80 };
-        if self.port == own { Ok(()) } else { write!(f, ":{}", self.port) }
+        HostPattern::from(self).fmt(f)
     }
 }
 

@@ -261,12 +261,18 @@ pub(super) fn installed_source(
 
 /// What the configuration grants under this name; `None` if it grants nothing, or the name is no feature's.
 pub fn configured_grants(name: &str, feature: &config::Feature) -> Option<ConfiguredGrants> {
+    section_grants(name, feature).filter(|configured| configured.grants != Grants::default())
+}
+
+/// What the section of this name grants, which may be nothing yet, and to which package. `None` if the name is no
+/// feature's.
+pub(super) fn section_grants(name: &str, feature: &config::Feature) -> Option<ConfiguredGrants> {
     let id = match &feature.id {
         Some(id) => FeatureId::try_from(id.clone()).ok(),
         None => FeatureId::builtin(name),
     }?;
     let digest = feature.digest.as_ref().map(|digest| digest.trim_start_matches("sha256:").to_owned());
-    (feature.grants != Grants::default()).then(|| ConfiguredGrants { id, digest, grants: feature.grants.clone() })
+    Some(ConfiguredGrants { id, digest, grants: feature.grants.clone() })
 }
 
 /// Checks a configuration as [`HostBuilder::start`](super::HostBuilder::start) would, without opening a port: features

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::Host;
+use super::assembler::section_grants;
 use super::installer::{Installer, InstallerError};
 use crate::control::plan::state_hash;
 use conductor_audit::caller::Caller;
@@ -103,14 +104,10 @@ impl ConfiguredFeature {
     pub fn changes(&self, config: &Config, change: &FeatureChange) -> Result<Vec<Change>, InstallerError> {
         let known = config.features.get(&self.name);
         let before = known.map(Section::of).unwrap_or_default();
-        let (after, descriptor) = (self.after(known, change)?, &self.package.info.descriptor);
+        let after = self.after(known, change)?;
         let mut changes = Vec::new();
         if after.enabled != before.enabled {
             changes.push(self.set(&["enabled"], (!after.enabled).then(|| json!(false))));
-        }
-        if matches!(change, FeatureChange::Grant(_)) && after.grants != before.grants && !descriptor.id.is_builtin() {
-            changes.push(self.set(&["id"], Some(json!(descriptor.id))));
-            changes.push(self.set(&["digest"], Some(json!(format!("sha256:{}", self.package.info.digest)))));
         }
         let none = Grants::default();
         if after.grants == none && before.grants != none {
@@ -176,15 +173,16 @@ impl ConfiguredFeature {
         Ok(section)
     }
 
-    /// Checks that the grants that are written are for this package: others would come to it unseen.
+    /// Checks that what the configuration grants is for this package: what comes with the host, or the bytes that a person
+    /// was shown when they pinned it. Grants for others, or for bytes that nobody looked at, would come to it unseen.
     fn check_grants(&self, known: Option<&config::Feature>) -> Result<(), ChangeError> {
-        let written = known.and_then(|known| super::configured_grants(&self.name, known));
         let info = &self.package.info;
+        let written = known.and_then(|known| section_grants(&self.name, known));
         match written.map(|written| written.meant_for(&info.descriptor.id, &info.digest)) {
             None | Some(Ok(())) => Ok(()),
             Some(Err(_)) => Err(ChangeError::Words(format!(
-                "[features.{0}.grants] are not for this package, {1} sha256:{2}; `conductor feature pin {0}` shows what they \
-                 would give to it, and binds them to it",
+                "[features.{0}] does not say that its grants are for this package, {1} sha256:{2}; `conductor feature pin \
+                 {0}` shows the package and what they give to it, and binds them to it",
                 self.name, info.descriptor.id, info.digest
             ))),
         }

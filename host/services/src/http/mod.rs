@@ -19,9 +19,17 @@ use conductor_terminal::{MAX_TEXT, excerpt};
 
 pub use account::HttpAccount;
 pub use client::{HttpClient, StreamLimits, Streamed};
-pub use conductor_net::http_scope::{HostPattern, HttpScope, SecretGrant};
+pub use conductor_net::http_scope::{HostPattern, HttpScope, SecretGrant, Site};
 pub use network::{Network, SystemNetwork};
 pub use secrets::{EnvironmentSecrets, SecretAudit, Secrets};
+
+/// Where requests to this URL go.
+///
+/// # Errors
+/// [`HttpError::Invalid`]: no request may have this URL.
+pub fn site_of(url: &str) -> Result<Site, HttpError> {
+    request::checked_url(url).map(|(_, site)| site)
+}
 
 /// What a feature asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

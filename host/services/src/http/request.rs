@@ -100,7 +100,7 @@ fn checked_method(text: &str) -> Result<Method, HttpError> {
     }
 }
 
-fn checked_url(text: &str) -> Result<(Url, Site), HttpError> {
+pub fn checked_url(text: &str) -> Result<(Url, Site), HttpError> {
     let invalid = |why: &str| HttpError::Invalid(format!("the URL {why}; write https://host/path?query"));
     if text.len() > MAX_URL {
         return Err(invalid("has more than 8 KiB"));
