@@ -585,6 +585,7 @@ impl Found<'_> {
     fn complete(&self, mut question: Question, place: Place, cancelled: CancellationToken) -> Completion {
         let (abilities, local_only) = (self.abilities(), self.local_only);
         question.how.effort = question.how.effort.or(self.model.effort.map(|effort| match effort {
+            config::Effort::Minimal => Effort::Minimal,
             config::Effort::Low => Effort::Low,
             config::Effort::Medium => Effort::Medium,
             config::Effort::High => Effort::High,
