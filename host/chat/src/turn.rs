@@ -134,6 +134,8 @@ struct RequestedCall {
 struct EndedCall {
     asked: RequestedCall,
     result: String,
+    /// Whether the turn itself refused it. Its result says nothing of the tool then.
+    is_refused: bool,
 }
 
 /// A turn under way.
@@ -506,7 +508,10 @@ impl Turn {
 
     /// Ends the turn where the same call has had the same result too often.
     fn compare(&mut self, ended: EndedCall) -> Result<(), End> {
-        let EndedCall { asked: RequestedCall { tool, args, .. }, result } = ended;
+        let EndedCall { asked: RequestedCall { tool, args, .. }, result, is_refused } = ended;
+        if is_refused {
+            return Ok(());
+        }
         let (last, count) = self.same.entry((tool.clone(), args)).or_default();
         *count = if *last == result { *count + 1 } else { 1 };
         *last = result;
@@ -544,6 +549,7 @@ async fn made(
     asked: RequestedCall,
     refused: Option<String>,
 ) -> Result<EndedCall, StoreError> {
+    let is_refused = refused.is_some();
     let called = match (refused, args(&asked.args)) {
         (Some(why), _) | (None, Err(why)) => Called::Failed(why),
         (None, Ok(args)) if asked.tool == READ_SKILL => read(shared, args).await,
@@ -565,7 +571,7 @@ async fn made(
     let mut events: Vec<ChatEvent> = plans.into_iter().map(plan).collect();
     events.push(ChatEvent::CallEnded { call: call.clone(), tool, result: result.clone(), failed });
     shared.keep(events).await?;
-    Ok(EndedCall { asked, result })
+    Ok(EndedCall { asked, result, is_refused })
 }
 
 /// Has a call pass the gate; again with a person's approval if it asks for one.
