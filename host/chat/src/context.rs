@@ -247,6 +247,8 @@ fn digest(events: &[Recorded]) -> String {
     let mut lines = Vec::new();
     let mut said = String::new();
     let mut calls: BTreeMap<&str, u32> = BTreeMap::new();
+    // Of the answer that is not whole.
+    let mut wanted: Vec<&str> = Vec::new();
     let open: BTreeSet<&str> = open_plans(events).collect();
     let flush = |said: &mut String, lines: &mut Vec<String>| {
         if !said.is_empty() {
@@ -261,21 +263,28 @@ fn digest(events: &[Recorded]) -> String {
                 lines.push(format!("The person said: {}", excerpt_lines(text, MAX_QUOTE)));
             }
             ChatEvent::Text { text } if said.len() < 2 * MAX_QUOTE => said.push_str(text),
-            ChatEvent::ModelFailed { .. } => said.clear(),
-            ChatEvent::Call { tool, .. } => *calls.entry(tool).or_default() += 1,
-            ChatEvent::Plan { plan, .. } => {
+            ChatEvent::Answered { .. } => {
                 flush(&mut said, &mut lines);
+                wanted.drain(..).for_each(|tool| *calls.entry(tool).or_default() += 1);
+            }
+            ChatEvent::ModelFailed { .. } => {
+                said.clear();
+                wanted.clear();
+            }
+            ChatEvent::Call { tool, .. } => wanted.push(tool),
+            ChatEvent::Plan { plan, .. } => {
                 let state = if open.contains(plan.as_str()) { "it waits for the person" } else { "it was decided" };
                 lines.push(format!("You proposed the plan {plan}; {state}."));
             }
-            ChatEvent::PlanDecided { plan, outcome } => {
-                flush(&mut said, &mut lines);
-                lines.push(decided(plan, *outcome));
-            }
+            // The answer that is open then may still fail.
+            ChatEvent::PlanDecided { plan, outcome } => lines.push(decided(plan, *outcome)),
             ChatEvent::ApprovalDecided { agreed, .. } => {
                 lines.push(format!("The person {} a call.", if *agreed { "agreed to" } else { "did not agree to" }));
             }
-            ChatEvent::TurnEnded { .. } => flush(&mut said, &mut lines),
+            ChatEvent::TurnEnded { .. } => {
+                flush(&mut said, &mut lines);
+                wanted.clear();
+            }
             _ => {}
         }
     }

@@ -182,6 +182,24 @@ fn a_digest_keeps_plans_and_decisions() {
     assert_eq!(open_plans(&events).collect::<Vec<_>>(), ["plan-150"]);
 }
 
+// LLM-3: of a model that failed the digest has nothing, and of the answers before it everything.
+#[test]
+fn a_digest_has_what_was_said_before_another_model_failed_in_the_same_turn() {
+    let failed = ChatEvent::ModelFailed { model: "m".into(), error: "gone".into() };
+    let applied = ChatEvent::PlanDecided { plan: "p".into(), outcome: PlanOutcome::Applied };
+    let mut events = vec![said("map it"), asked("m"), text("I look."), call("a"), answered(), ended("a", "1")];
+    events.extend([asked("m"), text("Hal"), call("b"), applied, failed, asked("n"), text("Done."), answered()]);
+    events.push(over(Outcome::Done));
+    let through = events.len() as u64;
+    events.extend([said("and now?"), ChatEvent::Compacted { through }]);
+    let messages = messages(&recorded(events), "n");
+    let Part::Text(digest) = &messages[0].parts[0] else { panic!("{}", shape(&messages)) };
+    for line in ["\nYou said: I look.\n", "the person applied the plan p.", "\nYou said: Done.\n", "look (1)"] {
+        assert!(digest.contains(line), "{line}: {digest}");
+    }
+    assert!(!digest.contains("Hal"), "{digest}");
+}
+
 fn any_event() -> impl Strategy<Value = ChatEvent> {
     prop_oneof![
         Just(said("s")),
