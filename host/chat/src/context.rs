@@ -54,7 +54,7 @@ pub fn messages(events: &[Recorded], model: &str) -> Vec<Message> {
     let (before, after) = events.split_at(compacted(events));
     let mut builder = Builder { model, ..Builder::default() };
     if !before.is_empty() {
-        builder.user(Part::Text(digest(before)));
+        builder.user(Part::Text(digest(before, &open_plans(events).collect())));
     }
     after.iter().for_each(|one| builder.take(&one.event));
     builder.finish()
@@ -242,14 +242,13 @@ fn notified(feature: &str, text: &str, left_out: u64) -> String {
     fence::fenced(&format!("notification of {feature}{more}"), &excerpt_lines(text, MAX_QUOTE))
 }
 
-/// What stays of events that a model is not sent any more.
-fn digest(events: &[Recorded]) -> String {
+/// What stays of events that a model is not sent any more, and which of the plans in them still wait.
+fn digest(events: &[Recorded], open: &BTreeSet<&str>) -> String {
     let mut lines = Vec::new();
     let mut said = String::new();
     let mut calls: BTreeMap<&str, u32> = BTreeMap::new();
     // Of the answer that is not whole.
     let mut wanted: Vec<&str> = Vec::new();
-    let open: BTreeSet<&str> = open_plans(events).collect();
     let flush = |said: &mut String, lines: &mut Vec<String>| {
         if !said.is_empty() {
             lines.push(format!("You said: {}", excerpt_lines(said, MAX_QUOTE)));

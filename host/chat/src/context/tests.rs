@@ -200,6 +200,21 @@ fn a_digest_has_what_was_said_before_another_model_failed_in_the_same_turn() {
     assert!(!digest.contains("Hal"), "{digest}");
 }
 
+// LLM-3: whether a plan waits is said as it is now, also if it was decided after the events of the digest.
+#[test]
+fn a_digest_knows_of_plans_that_were_decided_since() {
+    let plan = |plan: &str| ChatEvent::Plan { call: "a".into(), plan: plan.into() };
+    let mut events = vec![said("x"), asked("m"), call("a"), answered(), plan("p"), plan("q"), ended("a", "1")];
+    events.push(over(Outcome::Done));
+    let through = events.len() as u64;
+    events.extend([said("y"), ChatEvent::PlanDecided { plan: "p".into(), outcome: PlanOutcome::Applied }]);
+    events.push(ChatEvent::Compacted { through });
+    let messages = messages(&recorded(events), "m");
+    let Part::Text(digest) = &messages[0].parts[0] else { panic!("{}", shape(&messages)) };
+    assert!(digest.contains("You proposed the plan p; it was decided."), "{digest}");
+    assert!(digest.contains("You proposed the plan q; it waits for the person."), "{digest}");
+}
+
 fn any_event() -> impl Strategy<Value = ChatEvent> {
     prop_oneof![
         Just(said("s")),
