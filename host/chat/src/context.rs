@@ -330,11 +330,12 @@ pub fn open_plans(events: &[Recorded]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Up to where events are to be a digest so that the rest has at most `max` bytes; `None` if they have no more, or
-/// nothing more can be shortened. What the person said last, and what came of it, stays whole as far as there is room.
+/// Up to where events are to be a digest so that it and the rest have at most `max` bytes; `None` if they have no more, or
+/// nothing more can be shortened. What the person said last, and what came of it, stays whole.
 pub fn compaction(events: &[Recorded], max: usize) -> Option<u64> {
-    let rest = &events[compacted(events)..];
-    let mut size: usize = rest.iter().map(|one| bytes(&one.event)).sum();
+    let (before, rest) = events.split_at(compacted(events));
+    let digested = if before.is_empty() { 0 } else { digest(before, &open_plans(events).collect()).len() };
+    let mut size = digested + rest.iter().map(|one| bytes(&one.event)).sum::<usize>();
     if size <= max {
         return None;
     }

@@ -215,6 +215,29 @@ fn a_digest_knows_of_plans_that_were_decided_since() {
     assert!(digest.contains("You proposed the plan q; it waits for the person."), "{digest}");
 }
 
+// LLM-3: however long a conversation becomes, its digest and the rest have room together.
+#[test]
+fn a_digest_takes_room_too() {
+    const ROOM: usize = 50_000;
+    let text_of = |part: &Part| match part {
+        Part::Text(text) => text.len(),
+        other => panic!("{other:?}"),
+    };
+    let (mut events, mut shortened) = (Vec::new(), 0);
+    for number in 0..300 {
+        let question = format!("question {number} {}", "x".repeat(500));
+        events.extend([said(&question), asked("m"), text("Noted."), answered(), over(Outcome::Done)]);
+        if let Some(through) = compaction(&recorded(events.clone()), ROOM) {
+            events.push(ChatEvent::Compacted { through });
+            shortened += 1;
+        }
+        let messages = messages(&recorded(events.clone()), "m");
+        let sent: usize = messages.iter().flat_map(|message| &message.parts).map(text_of).sum();
+        assert!(sent <= ROOM, "{sent} bytes after {number} turns, shortened {shortened} times");
+    }
+    assert!((2..30).contains(&shortened), "it is not shortened with every turn: {shortened}");
+}
+
 fn any_event() -> impl Strategy<Value = ChatEvent> {
     prop_oneof![
         Just(said("s")),
