@@ -603,7 +603,7 @@ async fn agreed(
     Ok(pass(shared, caller, asked, args, Some(id)).await)
 }
 
-/// Has a call pass the gate, until the turn is cancelled.
+/// Has a call pass the gate, until the turn is cancelled. In a turn that is cancelled already none is made.
 async fn pass(
     shared: &Shared,
     caller: &Caller,
@@ -612,9 +612,15 @@ async fn pass(
     approved: Option<String>,
 ) -> Called {
     let call = ToolCall { tool: asked.tool.clone(), args, approved };
+    let not_made = || Called::Failed("the person cancelled the turn".into());
+    if shared.cancelled.is_cancelled() {
+        return not_made();
+    }
     tokio::select! {
+        // What came of a call that has ended is kept, also if the turn is cancelled at the same moment.
+        biased;
         called = shared.tools.call(caller, call, shared.cancelled.child_token()) => called,
-        () = shared.cancelled.cancelled() => Called::Failed("the person cancelled the turn".into()),
+        () = shared.cancelled.cancelled() => not_made(),
     }
 }
 
@@ -672,5 +678,77 @@ fn word(stop: &StopReason) -> String {
         StopReason::Length => "length".to_owned(),
         StopReason::Filtered => "filtered".to_owned(),
         StopReason::Other(word) => fence::line(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::{Later, SkillFacts};
+
+    /// Tools that count how often one is called.
+    #[derive(Debug, Default)]
+    struct Counting(AtomicU64);
+
+    impl Tools for Counting {
+        fn models(&self) -> Option<Arc<Models>> {
+            None
+        }
+
+        fn list(&self) -> Vec<ToolFacts> {
+            Vec::new()
+        }
+
+        fn skills(&self) -> Vec<SkillFacts> {
+            Vec::new()
+        }
+
+        fn read_skill(&self, name: &str, _: Option<&str>) -> Result<String, String> {
+            Err(format!("there is no skill {name}"))
+        }
+
+        fn notifications(&self, _: u64, _: u64) -> Vec<NotificationFacts> {
+            Vec::new()
+        }
+
+        fn call<'a>(&'a self, _: &'a Caller, _: ToolCall, _: CancellationToken) -> Later<'a, Called> {
+            Box::pin(async {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                Called::Failed("it was made".into())
+            })
+        }
+
+        fn plan_waits(&self, _: &str) -> bool {
+            false
+        }
+    }
+
+    // LLM-3: cancelled between a model's answer and its calls, a turn makes none of them.
+    #[tokio::test]
+    async fn a_turn_that_is_cancelled_makes_no_call() {
+        let tools = Arc::new(Counting::default());
+        let shared = Shared {
+            store: Arc::new(ConversationStore::in_memory().unwrap()),
+            tools: Arc::<Counting>::clone(&tools),
+            approvals: Arc::default(),
+            budget: Arc::default(),
+            conversation: 1,
+            cancelled: CancellationToken::new(),
+            running: Arc::default(),
+            last: watch::Sender::new(0),
+            watch: Arc::default(),
+            waited_ms: AtomicU64::new(0),
+        };
+        let (caller, args) = (tools::caller(1), Map::new());
+        let asked = RequestedCall { id: "a".into(), tool: "lamp".into(), args: "{}".into() };
+        let made = pass(&shared, &caller, &asked, args.clone(), None).await;
+        assert_eq!(made, Called::Failed("it was made".into()));
+        shared.cancelled.cancel();
+        // Often: which of two things that are ready comes first may be left to chance.
+        for _ in 0..64 {
+            let called = pass(&shared, &caller, &asked, args.clone(), None).await;
+            assert_eq!(called, Called::Failed("the person cancelled the turn".into()));
+        }
+        assert_eq!(tools.0.load(Ordering::Relaxed), 1);
     }
 }
