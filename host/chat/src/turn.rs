@@ -12,7 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -34,6 +34,7 @@ use crate::running::Running;
 use crate::store::usage::{Used, UsedBy};
 use crate::store::{ConversationStore, MAX_PAGE, StoreError};
 use crate::tools::{self, Called, NotificationFacts, ToolCall, ToolFacts, Tools};
+use crate::waits::Waits;
 use crate::watch::Watch;
 use crate::{Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
 use conductor_audit::caller::Caller;
@@ -72,8 +73,8 @@ pub(crate) struct Shared {
     pub(crate) last: watch::Sender<u64>,
     /// Notified of each event.
     pub(crate) watch: Arc<Watch>,
-    /// Milliseconds for which calls have waited for a person.
-    pub(crate) waited_ms: AtomicU64,
+    /// How long calls have waited for a person.
+    pub(crate) waits: Arc<Waits>,
 }
 
 impl Shared {
@@ -480,23 +481,22 @@ impl Turn {
             });
         }
         loop {
-            let waited = Duration::from_millis(self.shared.waited_ms.load(Ordering::Relaxed));
+            let waited = self.shared.waits.over().unwrap_or_default();
             tokio::select! {
                 ended = under_way.join_next() => match ended {
                     None => break,
                     Some(Ok(ended)) => self.compare(ended?)?,
                     Some(Err(error)) => return Err(End(Outcome::Failed, Some(error.to_string()))),
                 },
-                () = tokio::time::sleep_until(self.deadline + waited) => {
-                    if !self.shared.approvals.waits(self.shared.conversation) {
-                        return Err(self.late());
-                    }
+                () = tokio::time::sleep_until(self.deadline + waited) => match self.shared.waits.over() {
                     // A person is waited for; how long is known when they have answered.
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
+                    None => tokio::time::sleep(Duration::from_secs(1)).await,
+                    Some(waited) if Instant::now() < self.deadline + waited => {}
+                    Some(_) => return Err(self.late()),
+                },
             }
         }
-        self.deadline += Duration::from_millis(self.shared.waited_ms.swap(0, Ordering::Relaxed));
+        self.deadline += self.shared.waits.take();
         if self.shared.cancelled.is_cancelled() {
             return Err(End(Outcome::Cancelled, None));
         }
@@ -587,15 +587,14 @@ async fn agreed(
     };
     let (id, timeout) = (approval.id.clone(), Duration::from_millis(approval.expires_in_ms));
     let awaited = shared.approvals.wait(shared.conversation, &approval);
+    let waiting = shared.waits.begin();
     let call = asked.id.clone();
     shared.keep(vec![ChatEvent::Approval { call: call.clone(), asked: approval }]).await?;
-    let began = Instant::now();
     let agreed = tokio::select! {
         agreed = awaited.answer(timeout) => agreed,
         () = shared.cancelled.cancelled() => false,
     };
-    let waited = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    shared.waited_ms.fetch_add(waited, Ordering::Relaxed);
+    drop(waiting);
     shared.keep(vec![ChatEvent::ApprovalDecided { call, id: id.clone(), agreed }]).await?;
     if !agreed {
         return Ok(Called::Failed("not called: the person did not agree to it".into()));
@@ -683,6 +682,8 @@ fn word(stop: &StopReason) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::tools::{Later, SkillFacts};
 
@@ -737,7 +738,7 @@ mod tests {
             running: Arc::default(),
             last: watch::Sender::new(0),
             watch: Arc::default(),
-            waited_ms: AtomicU64::new(0),
+            waits: Arc::default(),
         };
         let (caller, args) = (tools::caller(1), Map::new());
         let asked = RequestedCall { id: "a".into(), tool: "lamp".into(), args: "{}".into() };
