@@ -1,6 +1,7 @@
 """What the vendors' own SDKs make of answers.
 
-Reads questions, a JSON object a line: `{"vendor", "id", "stream"}`; asks the server whose address is the argument; writes
+Reads questions, a JSON object a line: `{"vendor", "id", "stream"}`, of Anthropic, Gemini, OpenAI with Responses, and with Chat
+Completions of OpenRouter and LiteLLM, whose SDK is OpenAI's; asks the server whose address is the argument; writes
 what came as `{"vendor", "id", "stream", "text", "calls", "usage", "stop"}`, in the words that Conductor has for it.
 """
 
@@ -94,6 +95,39 @@ def ask_openai(text, stream):
     )
 
 
+def ask_chat_completions(text, stream):
+    question = {
+        "model": "m",
+        "messages": [{"role": "user", "content": text}],
+        "tools": [{"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": SCHEMA}}],
+    }
+    said, calls, used, reason = "", {}, None, None
+    if stream:
+        for chunk in gpt.chat.completions.create(stream=True, stream_options={"include_usage": True}, **question):
+            used = chunk.usage or used
+            for choice in chunk.choices:
+                reason = choice.finish_reason or reason
+                said += (choice.delta.content or "") + (choice.delta.refusal or "")
+                for call in choice.delta.tool_calls or []:
+                    name_and_arguments = calls.setdefault(call.index, ["", ""])
+                    name_and_arguments[0] += call.function.name or ""
+                    name_and_arguments[1] += call.function.arguments or ""
+    else:
+        completion = gpt.chat.completions.create(**question)
+        used, choice = completion.usage, completion.choices[0]
+        reason, said = choice.finish_reason, (choice.message.content or "") + (choice.message.refusal or "")
+        for index, call in enumerate(choice.message.tool_calls or []):
+            calls[index] = [call.function.name, call.function.arguments]
+    stop = {"stop": "done", "tool_calls": "done", "content_filter": "filtered"}
+    details = used.prompt_tokens_details
+    return told(
+        said,
+        [[name, json.loads(arguments)] for _, (name, arguments) in sorted(calls.items())],
+        (used.prompt_tokens, (details.cached_tokens if details else 0) or 0, used.completion_tokens),
+        stop.get(reason, reason),
+    )
+
+
 def ask_gemini(text, stream):
     look = types.FunctionDeclaration(name="look", description="Looks.", parameters_json_schema=SCHEMA)
     config = types.GenerateContentConfig(
@@ -134,12 +168,18 @@ def ask_gemini(text, stream):
     )
 
 
-ASK = {"anthropic": ask_anthropic, "gemini": ask_gemini, "openai": ask_openai}
+ASK = {
+    "anthropic": ask_anthropic,
+    "gemini": ask_gemini,
+    "litellm": ask_chat_completions,
+    "openai": ask_openai,
+    "openrouter": ask_chat_completions,
+}
 
 for line in sys.stdin:
     asked = json.loads(line)
     try:
-        answer = ASK[asked["vendor"]](f"exchange:{asked['id']}!", asked["stream"])
+        answer = ASK[asked["vendor"]](f"exchange:{asked['vendor']}/{asked['id']}!", asked["stream"])
     except Exception as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
     print(json.dumps({**asked, **answer}), flush=True)

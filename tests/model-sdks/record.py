@@ -1,4 +1,5 @@
-"""Records how aimock, a server of others, writes answers in the formats of Anthropic, Gemini and OpenAI.
+"""Records how aimock, a server of others, writes answers in the formats of Anthropic, Gemini, OpenAI and OpenRouter, and in
+OpenAI's Chat Completions, which LiteLLM's proxy speaks.
 
     npm install @copilotkit/aimock@1.43.0
     python record.py node node_modules/@copilotkit/aimock/dist/aimock-cli.js
@@ -17,6 +18,14 @@ import urllib.request
 
 PORT = 4873
 HERE = pathlib.Path(__file__).parent
+
+
+def chat(text, stream):
+    """A question of Chat Completions."""
+    body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    return {**body, "stream": True, "stream_options": {"include_usage": True}} if stream else body
+
+
 QUESTIONS = {
     "anthropic": lambda text, stream: (
         "/v1/messages",
@@ -26,10 +35,12 @@ QUESTIONS = {
         f"/v1beta/models/m:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}",
         {"contents": [{"role": "user", "parts": [{"text": text}]}]},
     ),
+    "litellm": lambda text, stream: ("/v1/chat/completions", chat(text, stream)),
     "openai": lambda text, stream: (
         "/v1/responses",
         {"model": "m", "stream": stream, "input": [{"role": "user", "content": text}]},
     ),
+    "openrouter": lambda text, stream: ("/api/v1/chat/completions", chat(text, stream)),
 }
 
 
@@ -70,15 +81,20 @@ def answers(vendor):
         {"content": "Because.", "reasoning": "Hm."},
         {"toolCalls": calls[1], "reasoning": "I have to look first."},
     ]
+    counted = {"prompt_tokens": 1234, "completion_tokens": 56, "total_tokens": 1290}
     usage = {
         "anthropic": {"input_tokens": 1234, "output_tokens": 56},
         "gemini": {"promptTokenCount": 1234, "candidatesTokenCount": 56, "totalTokenCount": 1290},
+        "litellm": counted,
         "openai": {"input_tokens": 1234, "output_tokens": 56, "total_tokens": 1290},
+        "openrouter": {**counted, "cost": 0.00125, "prompt_tokens_details": {"cached_tokens": 1000}},
     }[vendor]
     ends = {
         "anthropic": ["max_tokens", "stop_sequence", "refusal", "pause_turn"],
         "gemini": ["MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"],
+        "litellm": ["length", "content_filter", "stop", "tool_calls"],
         "openai": ["length", "content_filter", "stop", "length"],
+        "openrouter": ["length", "content_filter", "stop", "tool_calls"],
     }[vendor]
     found += [{"content": f"It ends so: {end}", "finishReason": end} for end in ends]
     found += [{"content": "It cost.", "usage": usage}, {"toolCalls": calls[1], "usage": usage}]

@@ -1,5 +1,5 @@
-//! Answers of the APIs of Anthropic, Gemini and OpenAI, as streams and whole: such as a server of others wrote, and such as
-//! are made up here, with everything that the formats have, from a seed.
+//! Answers of the APIs of Anthropic, Gemini, OpenAI, OpenRouter and LiteLLM, as streams and whole: such as a server of others
+//! wrote, and such as are made up here, with everything that the formats have, from a seed.
 
 use std::path::Path;
 
@@ -11,11 +11,49 @@ use crate::wire::Wire;
 /// Answers of each kind and API.
 pub const COUNT: usize = 30;
 
+/// Whose answers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Vendor {
+    /// Anthropic.
+    Anthropic,
+    /// Google.
+    Gemini,
+    /// OpenAI, with Responses.
+    OpenAi,
+    /// OpenRouter, with Chat Completions and what it adds.
+    OpenRouter,
+    /// LiteLLM's proxy, with Chat Completions and what it adds.
+    LiteLlm,
+}
+
+impl Vendor {
+    /// All.
+    pub const ALL: [Self; 5] = [Self::Anthropic, Self::Gemini, Self::OpenAi, Self::OpenRouter, Self::LiteLlm];
+
+    /// The format.
+    pub const fn wire(self) -> Wire {
+        match self {
+            Self::Anthropic => Wire::Anthropic,
+            Self::Gemini => Wire::Gemini,
+            Self::OpenAi => Wire::OpenAi,
+            Self::OpenRouter | Self::LiteLlm => Wire::Compatible,
+        }
+    }
+
+    /// The provider that asks it.
+    pub const fn provider(self) -> &'static str {
+        match self {
+            Self::LiteLlm => "litellm",
+            other => other.wire().provider(),
+        }
+    }
+}
+
 /// An answer.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     /// Whose.
-    pub wire: Wire,
+    pub vendor: Vendor,
     /// `recorded-07`.
     pub id: String,
     /// The body of the response if a stream is asked for.
@@ -25,29 +63,30 @@ pub struct Exchange {
 }
 
 /// The answers that were recorded; see `tests/model-sdks/record.py`.
-pub fn recorded(repo: &Path, wire: Wire) -> Vec<Exchange> {
-    let file = repo.join(format!("tests/model-sdks/recorded/{}.jsonl", wire.provider()));
+pub fn recorded(repo: &Path, vendor: Vendor) -> Vec<Exchange> {
+    let file = repo.join(format!("tests/model-sdks/recorded/{}.jsonl", vendor.provider()));
     let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let exchange = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
         let text = |key: &str| line[key].as_str().unwrap().to_owned();
-        Exchange { wire, id: text("id"), stream: text("stream"), whole: text("whole") }
+        Exchange { vendor, id: text("id"), stream: text("stream"), whole: text("whole") }
     };
     text.lines().map(exchange).collect()
 }
 
 /// Answers that are made up.
-pub fn generated(wire: Wire, seed: u64) -> Vec<Exchange> {
+pub fn generated(vendor: Vendor, seed: u64) -> Vec<Exchange> {
     let one = |number: usize| {
-        let mut random = Random::new(seed ^ (number as u64) << 32 ^ wire as u64);
-        let answer = Answer::any(&mut random, wire);
-        let (stream, whole) = match wire {
-            Wire::Anthropic => anthropic(&answer, &mut random),
-            Wire::Gemini => gemini(&answer, &mut random),
-            Wire::OpenAi => openai(&answer, &mut random),
-            Wire::Compatible => unreachable!("its SDK is OpenAI's, for another API"),
+        let mut random = Random::new(seed ^ (number as u64) << 32 ^ vendor as u64);
+        let answer = Answer::any(&mut random, vendor.wire());
+        let (stream, whole) = match vendor {
+            Vendor::Anthropic => anthropic(&answer, &mut random),
+            Vendor::Gemini => gemini(&answer, &mut random),
+            Vendor::OpenAi => openai(&answer, &mut random),
+            Vendor::OpenRouter => chat_completions(&answer, &OPENROUTER, &mut random),
+            Vendor::LiteLlm => chat_completions(&answer, &LITELLM, &mut random),
         };
-        Exchange { wire, id: format!("generated-{number:02}"), stream, whole }
+        Exchange { vendor, id: format!("generated-{number:02}"), stream, whole }
     };
     (0..COUNT).map(one).collect()
 }
@@ -136,8 +175,10 @@ impl Answer {
             Wire::Anthropic => &["end_turn", "end_turn", "stop_sequence", "max_tokens", "refusal", "pause_turn"],
             Wire::Gemini if calls > 0 => &["STOP"],
             Wire::Gemini => &["STOP", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"],
-            _ if calls > 0 => &["completed"],
-            _ => &["completed", "completed", "max_output_tokens", "content_filter"],
+            Wire::OpenAi if calls > 0 => &["completed"],
+            Wire::OpenAi => &["completed", "completed", "max_output_tokens", "content_filter"],
+            Wire::Compatible if calls > 0 => &["tool_calls", "tool_calls", "stop"],
+            Wire::Compatible => &["stop", "stop", "length", "content_filter"],
         };
         let mut count = |most: usize| u32::try_from(random.below(most)).unwrap_or(0);
         let (cached, written, thoughts) = (count(5000), count(500), count(300));
@@ -375,5 +416,129 @@ fn openai(answer: &Answer, random: &mut Random) -> (String, String) {
     });
     let whole = response(status, &items, usage, &details);
     tell(json!({ "type": format!("response.{status}"), "response": whole }), random);
+    (stream, as_json(&whole, random))
+}
+
+/// What a server adds to Chat Completions.
+struct Additions {
+    /// A comment that may stand between events.
+    comment: &'static str,
+    /// What it took: of a cache, and written to one.
+    usage: fn(u32, u32) -> Value,
+    /// A part of a thought: its text, and the signature at the end.
+    thought: fn(&str, &str) -> Value,
+    /// What stands beside the choices, and beside why one ended.
+    beside: fn() -> (Value, Value),
+    /// What later parts of a call say again.
+    again: fn() -> Value,
+}
+
+const OPENROUTER: Additions = Additions {
+    comment: ": OPENROUTER PROCESSING\n\n",
+    usage: |cached, written| {
+        json!({
+            "prompt_tokens_details": { "cached_tokens": cached, "cache_write_tokens": written, "audio_tokens": 0 },
+            "cost": 0.00125, "is_byok": false, "cost_details": { "upstream_inference_cost": null },
+        })
+    },
+    thought: |text, signature| {
+        let detail = json!({
+            "type": "reasoning.text", "text": text, "signature": signature, "format": "anthropic-claude-v1", "index": 0,
+        });
+        json!({ "reasoning": text, "reasoning_details": [detail] })
+    },
+    beside: || (json!({ "provider": "Anthropic" }), json!({ "native_finish_reason": "as the provider says" })),
+    again: || json!({ "type": "function" }),
+};
+
+const LITELLM: Additions = Additions {
+    comment: "",
+    usage: |cached, written| {
+        json!({
+            "prompt_tokens_details": { "cached_tokens": cached, "text_tokens": null },
+            "cache_read_input_tokens": cached, "cache_creation_input_tokens": written,
+        })
+    },
+    thought: |text, signature| {
+        let block = json!({ "type": "thinking", "thinking": text, "signature": signature });
+        json!({ "reasoning_content": text, "thinking_blocks": [block] })
+    },
+    beside: || (json!({ "system_fingerprint": null }), json!({})),
+    again: || json!({ "id": null, "type": "function" }),
+};
+
+/// An object with the members of both.
+fn merged(mut one: Value, other: Value) -> Value {
+    if let (Some(members), Value::Object(more)) = (one.as_object_mut(), other) {
+        members.extend(more);
+    }
+    one
+}
+
+fn chat_completions(answer: &Answer, additions: &Additions, random: &mut Random) -> (String, String) {
+    let Answer { parts, stop, input, cached, written, output, thoughts } = answer;
+    let (beside, beside_stop) = (additions.beside)();
+    let counted = json!({
+        "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
+        "completion_tokens_details": { "reasoning_tokens": thoughts },
+    });
+    let usage = merged(counted, (additions.usage)(*cached, *written));
+    let response = |object: &str, choices: Value| {
+        let about =
+            json!({ "id": "chatcmpl-1", "object": object, "created": 1_790_000_000, "model": "m", "choices": choices });
+        merged(about, beside.clone())
+    };
+    let (mut deltas, mut content) = (vec![json!({ "role": "assistant", "content": "" })], String::new());
+    let (mut thought, mut calls) = (json!({}), Vec::new());
+    for part in parts {
+        match part {
+            Part::Text(text) => {
+                deltas.extend(random.pieces(text).into_iter().map(|piece| json!({ "content": piece })));
+                content += text;
+            }
+            Part::Thought(text, mark) => {
+                let piece = |text: &str, mark: &str| merged(json!({ "content": "" }), (additions.thought)(text, mark));
+                deltas.extend(random.pieces(text).iter().map(|text| piece(text, "")));
+                deltas.push(piece("", mark));
+                thought = (additions.thought)(text, mark);
+            }
+            Part::Call(name, args) => {
+                let (number, args) = (calls.len(), args.to_string());
+                let begun = json!({ "id": format!("call_{number}"), "type": "function" });
+                let delta = |about: &Value, function: Value| {
+                    let call = merged(about.clone(), json!({ "index": number, "function": function }));
+                    json!({ "tool_calls": [call] })
+                };
+                deltas.push(delta(&begun, json!({ "name": name, "arguments": "" })));
+                let again = (additions.again)();
+                let piece = |piece: String| delta(&again, json!({ "arguments": piece }));
+                deltas.extend(random.pieces(&args).into_iter().map(piece));
+                calls.push(merged(begun, json!({ "function": { "name": name, "arguments": args } })));
+            }
+        }
+    }
+    let mut stream = String::new();
+    for delta in deltas {
+        if random.percent(20) {
+            stream += additions.comment;
+        }
+        let choice = json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null });
+        stream += &event(&response("chat.completion.chunk", json!([choice])), random);
+    }
+    let ended = |choice: Value| merged(merged(choice, json!({ "finish_reason": stop })), beside_stop.clone());
+    let choice = ended(json!({ "index": 0, "delta": {} }));
+    stream += &event(&response("chat.completion.chunk", json!([choice])), random);
+    // Some send no choice with it, and some an empty one.
+    let choices = if random.percent(50) { json!([]) } else { json!([{ "index": 0, "delta": { "content": "" } }]) };
+    let counts = merged(response("chat.completion.chunk", choices), json!({ "usage": usage }));
+    stream += &event(&counts, random);
+    stream += "data: [DONE]\n\n";
+    let content = if content.is_empty() { Value::Null } else { json!(content) };
+    let mut message = merged(json!({ "role": "assistant", "content": content, "refusal": null }), thought);
+    if !calls.is_empty() {
+        message = merged(message, json!({ "tool_calls": calls }));
+    }
+    let choice = ended(json!({ "index": 0, "message": message }));
+    let whole = merged(response("chat.completion", json!([choice])), json!({ "usage": usage }));
     (stream, as_json(&whole, random))
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -12,13 +12,15 @@ use conductor_tests::conductor::{Host, command};
 use conductor_tests::conversation::{Person, end, said};
 use conductor_tests::home::Home;
 use conductor_tests::model_server::{Request, STREAM, Server, Step, response, stream};
-use conductor_tests::wire::{INPUT, Wire};
+use conductor_tests::wire::{INPUT, OUTPUT, Wire};
 use serde_json::{Value, json};
 
 /// What must get nowhere but to the server.
 const KEY: &str = "sk-Hunter2-of-the-bad-servers";
 /// KiB that the host's memory may have more at its highest than before: answers that are being read, and no bomb unpacked.
 const MAX_GROWTH: u64 = 192 * 1024;
+/// Tokens that the host takes an answer to have at most if nothing says how many.
+const MAX_OUTPUT: u64 = 32_768;
 /// What a server says that is well.
 const FINE: &str = "All is well.";
 
@@ -108,9 +110,12 @@ fn bomb() -> Vec<u8> {
     [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &bits.bytes, &[0; 4], &size.to_le_bytes()].concat()
 }
 
-/// Every one, with a name.
+/// A name, what the server does, and how the turn ends.
+type Scene = (&'static str, Plays, Ends);
+
+/// Every one.
 #[rustfmt::skip]
-const SCENES: &[(&str, Plays, Ends)] = &[
+const SCENES: &[Scene] = &[
     // Connections.
     ("hangs-up-at-once", |_, _| vec![], Fails(&["connection"])),
     ("resets", |_, _| vec![Step::Reset], Fails(&["connection"])),
@@ -272,35 +277,153 @@ fn trap() -> u16 {
     server.port
 }
 
-/// The scene that the last message names.
-fn scene_of(request: &Request) -> Option<String> {
+/// The scene that the last message names, and the bytes of the question.
+fn scene_of(request: &Request) -> Option<(String, usize)> {
     let body = request.body.to_string();
     let at = body.rfind("scene:")?;
-    Some(body[at + "scene:".len()..].split('!').next()?.to_owned())
+    Some((body[at + "scene:".len()..].split('!').next()?.to_owned(), body.len()))
+}
+
+/// A question as it came to a server: its bytes, and the status of the answer. `None` if the answer has none.
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    size: u64,
+    status: Option<u16>,
+}
+
+/// The questions of each scene so far.
+type Questions = Arc<Mutex<HashMap<String, Vec<Question>>>>;
+
+/// The status that a server's first bytes have.
+fn status(steps: &[Step]) -> Option<u16> {
+    let Some(Step::Send(bytes)) = steps.first() else { return None };
+    std::str::from_utf8(bytes.strip_prefix(b"HTTP/1.1 ")?.get(..3)?).ok()?.parse().ok()
 }
 
 /// A server that plays all scenes in this format.
-fn server(wire: Wire) -> Server {
-    let attempts = Mutex::new(HashMap::<String, usize>::new());
+fn server(wire: Wire, questions: Questions) -> Server {
     Server::start(move |request| {
-        let Some(name) = scene_of(request) else { return vec![] };
-        let attempt = {
-            let mut attempts = attempts.lock().unwrap();
-            let count = attempts.entry(name.clone()).or_default();
-            *count += 1;
-            *count - 1
-        };
-        match SCENES.iter().find(|(scene, ..)| *scene == name) {
+        let Some((name, size)) = scene_of(request) else { return vec![] };
+        let attempt = questions.lock().unwrap().get(&name).map_or(0, Vec::len);
+        let steps = match SCENES.iter().find(|(scene, ..)| *scene == name) {
             Some((_, plays, _)) => plays(wire, attempt),
             None => fine(wire),
-        }
+        };
+        let question = Question { size: u64::try_from(size).unwrap(), status: status(&steps) };
+        questions.lock().unwrap().entry(name).or_default().push(question);
+        steps
     })
 }
 
+/// What is counted of exchanges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counted {
+    exchanges: u64,
+    /// Of these, whose API did not say what they took.
+    estimated: u64,
+    input: u64,
+    output: u64,
+}
+
+impl Counted {
+    /// One that says so many tokens.
+    const fn said(input: u64, output: u64) -> Self {
+        Self { exchanges: 1, estimated: 0, input, output }
+    }
+
+    /// Those of a conversation so far.
+    fn of(person: &Person, conversation: u64) -> Self {
+        let usage = person.asks("GET", "/v1/usage?by=conversation", None);
+        let number = conversation.to_string();
+        let row = usage.as_array().unwrap().iter().find(|row| row["of"] == number.as_str());
+        let Some(row) = row else { return Self::default() };
+        let number = |value: &Value| value.as_u64().unwrap();
+        let (exchanges, estimated) = (number(&row["exchanges"]), number(&row["estimated"]));
+        Self { exchanges, estimated, ..Self::said(number(&row["tokens"]["input"]), number(&row["tokens"]["output"])) }
+    }
+
+    /// The one of an answer that is whole.
+    fn answered(event: &Value) -> Self {
+        let number = |value: &Value| value.as_u64().unwrap();
+        let one = Self::said(number(&event["usage"]["input"]), number(&event["usage"]["output"]));
+        Self { estimated: u64::from(event["estimated"] == true), ..one }
+    }
+
+    /// These without those. `None` if those are more.
+    fn without(self, those: Self) -> Option<Self> {
+        Some(Self {
+            exchanges: self.exchanges.checked_sub(those.exchanges)?,
+            estimated: self.estimated.checked_sub(those.estimated)?,
+            input: self.input.checked_sub(those.input)?,
+            output: self.output.checked_sub(those.output)?,
+        })
+    }
+
+    /// Whether one exchange with an answer of these events is counted as what its answer said before it broke off, and, for
+    /// the rest, as the estimate of one attempt at one of these questions.
+    fn is_one_estimate(self, wire: Wire, events: &[Value], questions: &[Question]) -> bool {
+        // Anthropic's says at its beginning what was read.
+        let is_read = wire == Wire::Anthropic && self.input == INPUT;
+        // Two bytes of the question's text for a token; the text is most of the request. Twice as many are beyond this.
+        let is_input = |question: &Question| (question.size / 3..=question.size * 2 / 3).contains(&self.input);
+        if (self.exchanges, self.estimated) != (1, 1) || !(is_read || questions.iter().any(is_input)) {
+            return false;
+        }
+        let text = u64::try_from(said(events).len()).unwrap().div_ceil(2).min(MAX_OUTPUT);
+        let is = |kind: &str| events.iter().any(|event| event["kind"] == kind);
+        // Arguments of calls that are not whole count, and what a model that is elsewhere may have thought.
+        if is("call_begun") || (wire == Wire::Compatible && !is("answered")) {
+            return (text..=MAX_OUTPUT).contains(&self.output);
+        }
+        self.output == text.max(u64::from(is_read))
+    }
+}
+
+/// What is wrong with what is counted of a turn in this scene: of each exchange what its answer said, or, if it did not say
+/// that, the estimate for exactly one attempt.
+fn miscounted(
+    wire: Wire,
+    (name, _, ends): &Scene,
+    events: &[Value],
+    questions: &[Question],
+    counted: Counted,
+) -> Option<String> {
+    let exchanges: Vec<&[Value]> = events.split(|event| event["kind"] == "asked").skip(1).collect();
+    let answer = |exchange: &[Value]| exchange.iter().find(|event| event["kind"] == "answered").map(Counted::answered);
+    // Its first event says what was read and written by then; in these scenes the last one does not say anything that counts.
+    let is_unsaid = wire == Wire::Anthropic && ["counts-below-zero", "counts-nothing"].contains(name);
+    let whole = Counted::said(INPUT, if is_unsaid { 1 } else { OUTPUT });
+    let mut rest = counted;
+    for exchange in &exchanges {
+        let Some(one) = answer(exchange) else { continue };
+        if one != whole && !one.is_one_estimate(wire, exchange, questions) {
+            return Some(format!("{one:?} is not what was said, nor one attempt of {questions:?}"));
+        }
+        match rest.without(one) {
+            Some(less) => rest = less,
+            None => return Some(format!("{counted:?} is less than the turn says")),
+        }
+    }
+    let broken = exchanges.iter().rfind(|exchange| answer(exchange).is_none());
+    let Some(broken) = broken.filter(|_| rest != Counted::default()) else {
+        let is_begun = broken.is_some_and(|exchange| matches!(ends, Late) || !said(exchange).is_empty());
+        return match rest == Counted::default() {
+            true if is_begun => Some("an answer that broke off counts nothing".to_owned()),
+            true => None,
+            false => Some(format!("{rest:?} is counted beside the answers")),
+        };
+    };
+    let is_refused = questions.last().and_then(|question| question.status).is_some_and(|it| (300..600).contains(&it));
+    (is_refused || !rest.is_one_estimate(wire, broken, questions))
+        .then(|| format!("{rest:?} is not one attempt of {questions:?}"))
+}
+
 /// Has a turn in this scene and one after it. Returns what is wrong.
-fn play(person: &Person, name: &str, ends: Ends) -> Result<(), String> {
+fn play(wire: Wire, person: &Person, scene: &Scene, questions: &Questions) -> Result<(), String> {
+    let (name, _, ends) = scene;
     let conversation = person.begin();
     let events = person.turn(conversation, &format!("scene:{name}!"), None);
+    let counted = Counted::of(person, conversation);
     let (outcome, why) = end(&events);
     let text = said(&events);
     let told = json!(events).to_string();
@@ -311,7 +434,7 @@ fn play(person: &Person, name: &str, ends: Ends) -> Result<(), String> {
         return Err(format!("why has control characters: {why:?}"));
     }
     match ends {
-        Says(words) if outcome != "done" || text != words => {
+        Says(words) if outcome != "done" || text != *words => {
             return Err(format!("{outcome} {why:?}, {text:?}, and not {words:?}"));
         }
         Fails(words) if outcome != "failed" || why.len() < 20 || words.iter().any(|word| !why.contains(word)) => {
@@ -322,10 +445,18 @@ fn play(person: &Person, name: &str, ends: Ends) -> Result<(), String> {
         }
         _ => {}
     }
+    let asked = questions.lock().unwrap().get(*name).cloned().unwrap_or_default();
+    if let Some(why) = miscounted(wire, scene, &events, &asked, counted) {
+        return Err(why);
+    }
     // The conversation is whole: it is gone on with, and has all that was said.
     let after = person.turn(conversation, "scene:afterwards!", None);
     if (end(&after).0.as_str(), said(&after).as_str()) != ("done", FINE) {
         return Err(format!("afterwards: {:?}, {:?}", end(&after), said(&after)));
+    }
+    let more = Counted::of(person, conversation).without(counted);
+    if more != Some(Counted::said(INPUT, OUTPUT)) {
+        return Err(format!("afterwards {more:?} is counted"));
     }
     let kept = person.events(conversation);
     if kept[..events.len()] != events[..] || kept[kept.len() - after.len()..] != after[..] {
@@ -343,7 +474,8 @@ fn peak(host: &Host) -> u64 {
 
 /// Plays all scenes in one format. Returns what is wrong.
 fn all(wire: Wire) -> Vec<String> {
-    let server = server(wire);
+    let questions = Questions::default();
+    let server = server(wire, Arc::clone(&questions));
     let config = format!(
         "[chat]\nseconds = 20\n\n[tools.per_minute]\nmodel_requests = 100000\n\n[[modes]]\nname = 'Play'\n\n{}{}",
         wire.model("m", server.port),
@@ -357,9 +489,9 @@ fn all(wire: Wire) -> Vec<String> {
     person.turn(person.begin(), "scene:afterwards!", None);
     let before = peak(&host);
     let wrong = Mutex::new(Vec::new());
-    let one = |(name, _, ends): &(&str, Plays, Ends)| {
-        if let Err(why) = play(&person, name, *ends) {
-            wrong.lock().unwrap().push(format!("{}, {name}: {why}", wire.provider()));
+    let one = |scene: &Scene| {
+        if let Err(why) = play(wire, &person, scene, &questions) {
+            wrong.lock().unwrap().push(format!("{}, {}: {why}", wire.provider(), scene.0));
         }
     };
     thread::scope(|scope| {
@@ -374,17 +506,6 @@ fn all(wire: Wire) -> Vec<String> {
     let grown = peak(&host) - before;
     if grown > MAX_GROWTH {
         wrong.push(format!("{}: the host took {grown} KiB more", wire.provider()));
-    }
-    // LLM-5: what broke off is estimated and marked, and of the others each counts what it said.
-    let usage = person.asks("GET", "/v1/usage?by=model", None);
-    if let Some(row) = usage.as_array().and_then(|rows| rows.first()) {
-        let number = |value: &Value| value.as_u64().unwrap_or_default();
-        let (estimated, exchanges) = (number(&row["estimated"]), number(&row["exchanges"]));
-        let least = exchanges.saturating_sub(estimated) * INPUT;
-        if estimated == 0 || estimated >= exchanges || number(&row["tokens"]["input"]) < least {
-            wrong
-                .push(format!("{}: {row}: at least {least} tokens were said, and some are estimated", wire.provider()));
-        }
     }
     let leaks = |text: &[u8]| text.windows(KEY.len()).any(|part| part == KEY.as_bytes());
     if !server.requests().first().is_some_and(|request| request.head.contains(KEY)) {
@@ -412,7 +533,7 @@ fn all(wire: Wire) -> Vec<String> {
 fn a_model_without_a_key_or_a_server_says_what_to_do() {
     // Nothing listens there any more.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let server = server(Wire::OpenAi);
+    let server = server(Wire::OpenAi, Questions::default());
     for (port, key, words) in [
         (server.port, None, ["model-key", "conductor secret set model-key"]),
         (server.port, Some("short"), ["model-key", "fewer than 8 bytes"]),
@@ -432,7 +553,7 @@ fn a_model_without_a_key_or_a_server_says_what_to_do() {
     assert_eq!(server.count(), 0, "without a key nothing is sent");
 }
 
-// LLM-1, LLM-6, REL-1
+// LLM-1, LLM-5, LLM-6, REL-1
 #[test]
 fn a_turn_with_a_bad_server_ends_and_says_why() {
     let wrong: Vec<String> = thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! A person at a terminal with a model behind each provider, over the wire format of its API: words, a mapping by a plan that is
 //! applied, pressed and undone, a control that is learned by a skill, and all of it handed back as the API wants it, over a
-//! restart.
+//! restart; and how much the model is asked to think.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
@@ -14,7 +14,7 @@ use conductor_tests::osc::{Tablet, free_port};
 use conductor_tests::screen::Screen;
 use conductor_tests::scripted::{ANTHROPIC, Api, GEMINI, LITELLM, OPENAI, OPENROUTER, Part};
 use rosc::OscType;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[path = "../../host/conductor/tests/terminal/pty.rs"]
 mod pty;
@@ -195,4 +195,34 @@ fn openrouter_talks_maps_learns_and_remembers() {
 #[test]
 fn litellm_talks_maps_learns_and_remembers() {
     talks_maps_learns_and_remembers(LITELLM);
+}
+
+// LLM-2
+#[test]
+fn each_api_is_asked_to_think_as_much_as_the_configuration_says() {
+    const EFFORTS: [&str; 4] = ["minimal", "low", "medium", "high"];
+    const KNOWN: [&str; 4] = ["low", "low", "medium", "high"];
+    for (api, path, words) in [
+        (ANTHROPIC, "/output_config/effort", KNOWN),
+        (GEMINI, "/generationConfig/thinkingConfig/thinkingLevel", KNOWN),
+        (OPENAI, "/reasoning/effort", KNOWN),
+        (OPENROUTER, "/reasoning/effort", EFFORTS),
+        (LITELLM, "/reasoning_effort", EFFORTS),
+    ] {
+        let server = Server::start(move |_| stream(api.answer(1, &[Part::Text("Hm.".to_owned())])));
+        let model = |name: &str| api.wire.model_of(api.provider, name, server.port);
+        let thinks = |effort: &str| model(effort).replace("secret =", &format!("effort = '{effort}'\nsecret ="));
+        let config = model("plain") + &EFFORTS.map(thinks).concat() + &api.wire.grants(server.port);
+        let home = Home::new(&config);
+        let host = run(&home, None);
+        for name in ["plain"].into_iter().chain(EFFORTS) {
+            let answered = home.conductor(&["chat", "--model", name, "think"]);
+            assert_eq!((answered.code, answered.out.trim_end()), (Some(0), "Hm."), "{}", answered.err);
+        }
+        let asked: Vec<Value> =
+            server.requests().iter().map(|request| request.body.pointer(path).cloned().unwrap_or_default()).collect();
+        let expected: Vec<Value> = [Value::Null].into_iter().chain(words.map(Value::from)).collect();
+        assert_eq!(asked, expected, "{}", api.provider);
+        drop(host);
+    }
 }

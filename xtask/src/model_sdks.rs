@@ -14,7 +14,8 @@ const SDKS: [&str; 3] = ["anthropic==2.13.0", "openai==3.57.0", "google-genai==3
 /// The program that compares.
 pub const PROGRAM: &str = "model-sdks";
 
-/// Compare what the SDKs of Anthropic, OpenAI and Google make of answers with what the host makes of them.
+/// Compare what the SDKs of Anthropic, OpenAI and Google make of answers, those of OpenRouter and LiteLLM among them, with what
+/// the host makes of them.
 #[derive(clap::Args)]
 pub struct Args {
     /// Where the answers that are made up come from.

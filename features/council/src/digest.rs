@@ -2,9 +2,11 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::hex::hex;
+
 /// SHA-256 in lower-case hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod deliberation;
 mod digest;
 pub mod families;
 pub mod fence;
+mod hex;
 mod members;
 pub mod order;
 pub mod panel;
@@ -134,7 +135,7 @@ impl Tree for Commit {
 
 /// Now, under a random name.
 fn occasion() -> Occasion {
-    let id: String = random::bytes(ID).iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = hex::hex(&random::bytes(ID));
     let now = UNIX_EPOCH + Duration::from_millis(clock::now());
     Occasion { verification_id: id, timestamp: humantime::format_rfc3339_seconds(now).to_string() }
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::digest::sha256;
+use crate::hex::{hex, unhex};
 use crate::request::Wrong;
 use crate::result::Stage;
 
@@ -92,19 +93,6 @@ pub struct Signature {
     pub public_key: String,
     /// The signature, 128 hexadecimal digits.
     pub signature: String,
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Bytes of lower-case digits; `None` if these are none.
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let is_lower = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| is_lower(&byte)) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
 impl Signature {
@@ -469,14 +457,6 @@ mod tests {
         }
         for wrong in ["/a", "..", "a/../b", "", ".", "a/b", ".council/logs", ".council/logs/..", ".council/other/a"] {
             assert!(path_of(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn digits_are_read_in_the_one_form_in_which_they_are_written() {
-        assert_eq!(unhex("00ff"), Some(vec![0, 255]));
-        for wrong in ["0", "0F", "0g", "é"] {
-            assert_eq!(unhex(wrong), None, "{wrong}");
         }
     }
 }

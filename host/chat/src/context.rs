@@ -54,7 +54,7 @@ pub fn messages(events: &[Recorded], model: &str) -> Vec<Message> {
     let (before, after) = events.split_at(compacted(events));
     let mut builder = Builder { model, ..Builder::default() };
     if !before.is_empty() {
-        builder.user(Part::Text(digest(before)));
+        builder.user(Part::Text(digest(before, &open_plans(events).collect())));
     }
     after.iter().for_each(|one| builder.take(&one.event));
     builder.finish()
@@ -242,12 +242,13 @@ fn notified(feature: &str, text: &str, left_out: u64) -> String {
     fence::fenced(&format!("notification of {feature}{more}"), &excerpt_lines(text, MAX_QUOTE))
 }
 
-/// What stays of events that a model is not sent any more.
-fn digest(events: &[Recorded]) -> String {
+/// What stays of events that a model is not sent any more, and which of the plans in them still wait.
+fn digest(events: &[Recorded], open: &BTreeSet<&str>) -> String {
     let mut lines = Vec::new();
     let mut said = String::new();
     let mut calls: BTreeMap<&str, u32> = BTreeMap::new();
-    let open: BTreeSet<&str> = open_plans(events).collect();
+    // Of the answer that is not whole.
+    let mut wanted: Vec<&str> = Vec::new();
     let flush = |said: &mut String, lines: &mut Vec<String>| {
         if !said.is_empty() {
             lines.push(format!("You said: {}", excerpt_lines(said, MAX_QUOTE)));
@@ -261,21 +262,28 @@ fn digest(events: &[Recorded]) -> String {
                 lines.push(format!("The person said: {}", excerpt_lines(text, MAX_QUOTE)));
             }
             ChatEvent::Text { text } if said.len() < 2 * MAX_QUOTE => said.push_str(text),
-            ChatEvent::ModelFailed { .. } => said.clear(),
-            ChatEvent::Call { tool, .. } => *calls.entry(tool).or_default() += 1,
-            ChatEvent::Plan { plan, .. } => {
+            ChatEvent::Answered { .. } => {
                 flush(&mut said, &mut lines);
+                wanted.drain(..).for_each(|tool| *calls.entry(tool).or_default() += 1);
+            }
+            ChatEvent::ModelFailed { .. } => {
+                said.clear();
+                wanted.clear();
+            }
+            ChatEvent::Call { tool, .. } => wanted.push(tool),
+            ChatEvent::Plan { plan, .. } => {
                 let state = if open.contains(plan.as_str()) { "it waits for the person" } else { "it was decided" };
                 lines.push(format!("You proposed the plan {plan}; {state}."));
             }
-            ChatEvent::PlanDecided { plan, outcome } => {
-                flush(&mut said, &mut lines);
-                lines.push(decided(plan, *outcome));
-            }
+            // The answer that is open then may still fail.
+            ChatEvent::PlanDecided { plan, outcome } => lines.push(decided(plan, *outcome)),
             ChatEvent::ApprovalDecided { agreed, .. } => {
                 lines.push(format!("The person {} a call.", if *agreed { "agreed to" } else { "did not agree to" }));
             }
-            ChatEvent::TurnEnded { .. } => flush(&mut said, &mut lines),
+            ChatEvent::TurnEnded { .. } => {
+                flush(&mut said, &mut lines);
+                wanted.clear();
+            }
             _ => {}
         }
     }
@@ -322,11 +330,12 @@ pub fn open_plans(events: &[Recorded]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Up to where events are to be a digest so that the rest has at most `max` bytes; `None` if they have no more, or
-/// nothing more can be shortened. What the person said last, and what came of it, stays whole as far as there is room.
+/// Up to where events are to be a digest so that it and the rest have at most `max` bytes; `None` if they have no more, or
+/// nothing more can be shortened. What the person said last, and what came of it, stays whole.
 pub fn compaction(events: &[Recorded], max: usize) -> Option<u64> {
-    let rest = &events[compacted(events)..];
-    let mut size: usize = rest.iter().map(|one| bytes(&one.event)).sum();
+    let (before, rest) = events.split_at(compacted(events));
+    let digested = if before.is_empty() { 0 } else { digest(before, &open_plans(events).collect()).len() };
+    let mut size = digested + rest.iter().map(|one| bytes(&one.event)).sum::<usize>();
     if size <= max {
         return None;
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -237,7 +237,7 @@ impl Conversations {
             running: Arc::clone(&self.running),
             last,
             watch: Arc::clone(&self.watch),
-            waited_ms: AtomicU64::new(0),
+            waits: Arc::default(),
         });
         let model = model.map(str::to_owned).or(before.model);
         runtime.spawn(async move {

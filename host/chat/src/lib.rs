@@ -31,6 +31,7 @@ mod running;
 pub mod store;
 pub mod tools;
 mod turn;
+mod waits;
 mod watch;
 
 pub use completion::{Completion, complete};

@@ -86,10 +86,13 @@ impl Models {
     #[must_use]
     pub fn following(&self, config: &config::Config, registry: Registry) -> Self {
         let next = Self { meter: Arc::clone(&self.meter), ..Self::of(config, registry, self.audit.clone()) };
-        if self.queues.per_minute() == next.queues.per_minute() {
-            return Self { queues: Arc::clone(&self.queues), ..next };
-        }
-        next
+        let per_minute = next.queues.per_minute();
+        let queues = if self.queues.per_minute() == per_minute {
+            Arc::clone(&self.queues)
+        } else {
+            Arc::new(self.queues.following(per_minute))
+        };
+        Self { queues, ..next }
     }
 
     /// What the configuration says of conversations.
@@ -585,6 +588,7 @@ impl Found<'_> {
     fn complete(&self, mut question: Question, place: Place, cancelled: CancellationToken) -> Completion {
         let (abilities, local_only) = (self.abilities(), self.local_only);
         question.how.effort = question.how.effort.or(self.model.effort.map(|effort| match effort {
+            config::Effort::Minimal => Effort::Minimal,
             config::Effort::Low => Effort::Low,
             config::Effort::Medium => Effort::Medium,
             config::Effort::High => Effort::High,

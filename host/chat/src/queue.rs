@@ -38,8 +38,8 @@ const BURST_SECONDS: f64 = 10.0;
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     per_minute: u32,
-    /// Of each feature with providers that were asked.
-    lines: Mutex<HashMap<String, Arc<Line>>>,
+    /// Of each feature with providers that were asked. They outlive configurations, as exchanges do.
+    lines: Arc<Mutex<HashMap<String, Arc<Line>>>>,
     /// Of each provider that was asked.
     rates: Mutex<HashMap<String, Arc<RateLimiter>>>,
 }
@@ -208,6 +208,12 @@ impl Queues {
         Self { per_minute, ..Self::default() }
     }
 
+    /// Those of a configuration with so many requests a minute that replaces this one's. Exchanges under way, and those that
+    /// wait, keep their places.
+    pub(crate) fn following(&self, per_minute: u32) -> Self {
+        Self { lines: Arc::clone(&self.lines), ..Self::new(per_minute) }
+    }
+
     /// How many requests may be made to a provider in a minute.
     pub(crate) fn per_minute(&self) -> u32 {
         self.per_minute
@@ -365,6 +371,21 @@ mod tests {
         }
         let mut more = wait(&queues, "d");
         assert!(now(&mut more).is_none(), "no more places than there were");
+    }
+
+    // LLM-2
+    #[tokio::test]
+    async fn exchanges_of_the_configuration_before_keep_their_places() {
+        let queues = queues();
+        let mut held = Vec::new();
+        for _ in 0..MAX_EXCHANGES {
+            held.push(enter(&queues, "a").await.unwrap());
+        }
+        let next = queues.following(2_000_000);
+        let mut more = wait(&next, "b");
+        assert!(now(&mut more).is_none(), "no more places than there were");
+        held.pop();
+        assert!(now(&mut more).is_some());
     }
 
     #[tokio::test]

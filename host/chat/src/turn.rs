@@ -12,7 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -34,6 +34,7 @@ use crate::running::Running;
 use crate::store::usage::{Used, UsedBy};
 use crate::store::{ConversationStore, MAX_PAGE, StoreError};
 use crate::tools::{self, Called, NotificationFacts, ToolCall, ToolFacts, Tools};
+use crate::waits::Waits;
 use crate::watch::Watch;
 use crate::{Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
 use conductor_audit::caller::Caller;
@@ -72,8 +73,8 @@ pub(crate) struct Shared {
     pub(crate) last: watch::Sender<u64>,
     /// Notified of each event.
     pub(crate) watch: Arc<Watch>,
-    /// Milliseconds for which calls have waited for a person.
-    pub(crate) waited_ms: AtomicU64,
+    /// How long calls have waited for a person.
+    pub(crate) waits: Arc<Waits>,
 }
 
 impl Shared {
@@ -134,6 +135,8 @@ struct RequestedCall {
 struct EndedCall {
     asked: RequestedCall,
     result: String,
+    /// Whether the turn itself refused it. Its result says nothing of the tool then.
+    is_refused: bool,
 }
 
 /// A turn under way.
@@ -478,23 +481,22 @@ impl Turn {
             });
         }
         loop {
-            let waited = Duration::from_millis(self.shared.waited_ms.load(Ordering::Relaxed));
+            let waited = self.shared.waits.over().unwrap_or_default();
             tokio::select! {
                 ended = under_way.join_next() => match ended {
                     None => break,
                     Some(Ok(ended)) => self.compare(ended?)?,
                     Some(Err(error)) => return Err(End(Outcome::Failed, Some(error.to_string()))),
                 },
-                () = tokio::time::sleep_until(self.deadline + waited) => {
-                    if !self.shared.approvals.waits(self.shared.conversation) {
-                        return Err(self.late());
-                    }
+                () = tokio::time::sleep_until(self.deadline + waited) => match self.shared.waits.over() {
                     // A person is waited for; how long is known when they have answered.
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
+                    None => tokio::time::sleep(Duration::from_secs(1)).await,
+                    Some(waited) if Instant::now() < self.deadline + waited => {}
+                    Some(_) => return Err(self.late()),
+                },
             }
         }
-        self.deadline += Duration::from_millis(self.shared.waited_ms.swap(0, Ordering::Relaxed));
+        self.deadline += self.shared.waits.take();
         if self.shared.cancelled.is_cancelled() {
             return Err(End(Outcome::Cancelled, None));
         }
@@ -506,7 +508,10 @@ impl Turn {
 
     /// Ends the turn where the same call has had the same result too often.
     fn compare(&mut self, ended: EndedCall) -> Result<(), End> {
-        let EndedCall { asked: RequestedCall { tool, args, .. }, result } = ended;
+        let EndedCall { asked: RequestedCall { tool, args, .. }, result, is_refused } = ended;
+        if is_refused {
+            return Ok(());
+        }
         let (last, count) = self.same.entry((tool.clone(), args)).or_default();
         *count = if *last == result { *count + 1 } else { 1 };
         *last = result;
@@ -544,6 +549,7 @@ async fn made(
     asked: RequestedCall,
     refused: Option<String>,
 ) -> Result<EndedCall, StoreError> {
+    let is_refused = refused.is_some();
     let called = match (refused, args(&asked.args)) {
         (Some(why), _) | (None, Err(why)) => Called::Failed(why),
         (None, Ok(args)) if asked.tool == READ_SKILL => read(shared, args).await,
@@ -565,7 +571,7 @@ async fn made(
     let mut events: Vec<ChatEvent> = plans.into_iter().map(plan).collect();
     events.push(ChatEvent::CallEnded { call: call.clone(), tool, result: result.clone(), failed });
     shared.keep(events).await?;
-    Ok(EndedCall { asked, result })
+    Ok(EndedCall { asked, result, is_refused })
 }
 
 /// Has a call pass the gate; again with a person's approval if it asks for one.
@@ -581,15 +587,14 @@ async fn agreed(
     };
     let (id, timeout) = (approval.id.clone(), Duration::from_millis(approval.expires_in_ms));
     let awaited = shared.approvals.wait(shared.conversation, &approval);
+    let waiting = shared.waits.begin();
     let call = asked.id.clone();
     shared.keep(vec![ChatEvent::Approval { call: call.clone(), asked: approval }]).await?;
-    let began = Instant::now();
     let agreed = tokio::select! {
         agreed = awaited.answer(timeout) => agreed,
         () = shared.cancelled.cancelled() => false,
     };
-    let waited = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    shared.waited_ms.fetch_add(waited, Ordering::Relaxed);
+    drop(waiting);
     shared.keep(vec![ChatEvent::ApprovalDecided { call, id: id.clone(), agreed }]).await?;
     if !agreed {
         return Ok(Called::Failed("not called: the person did not agree to it".into()));
@@ -597,7 +602,7 @@ async fn agreed(
     Ok(pass(shared, caller, asked, args, Some(id)).await)
 }
 
-/// Has a call pass the gate, until the turn is cancelled.
+/// Has a call pass the gate, until the turn is cancelled. In a turn that is cancelled already none is made.
 async fn pass(
     shared: &Shared,
     caller: &Caller,
@@ -606,9 +611,15 @@ async fn pass(
     approved: Option<String>,
 ) -> Called {
     let call = ToolCall { tool: asked.tool.clone(), args, approved };
+    let not_made = || Called::Failed("the person cancelled the turn".into());
+    if shared.cancelled.is_cancelled() {
+        return not_made();
+    }
     tokio::select! {
+        // What came of a call that has ended is kept, also if the turn is cancelled at the same moment.
+        biased;
         called = shared.tools.call(caller, call, shared.cancelled.child_token()) => called,
-        () = shared.cancelled.cancelled() => Called::Failed("the person cancelled the turn".into()),
+        () = shared.cancelled.cancelled() => not_made(),
     }
 }
 
@@ -666,5 +677,79 @@ fn word(stop: &StopReason) -> String {
         StopReason::Length => "length".to_owned(),
         StopReason::Filtered => "filtered".to_owned(),
         StopReason::Other(word) => fence::line(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::tools::{Later, SkillFacts};
+
+    /// Tools that count how often one is called.
+    #[derive(Debug, Default)]
+    struct Counting(AtomicU64);
+
+    impl Tools for Counting {
+        fn models(&self) -> Option<Arc<Models>> {
+            None
+        }
+
+        fn list(&self) -> Vec<ToolFacts> {
+            Vec::new()
+        }
+
+        fn skills(&self) -> Vec<SkillFacts> {
+            Vec::new()
+        }
+
+        fn read_skill(&self, name: &str, _: Option<&str>) -> Result<String, String> {
+            Err(format!("there is no skill {name}"))
+        }
+
+        fn notifications(&self, _: u64, _: u64) -> Vec<NotificationFacts> {
+            Vec::new()
+        }
+
+        fn call<'a>(&'a self, _: &'a Caller, _: ToolCall, _: CancellationToken) -> Later<'a, Called> {
+            Box::pin(async {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                Called::Failed("it was made".into())
+            })
+        }
+
+        fn plan_waits(&self, _: &str) -> bool {
+            false
+        }
+    }
+
+    // LLM-3: cancelled between a model's answer and its calls, a turn makes none of them.
+    #[tokio::test]
+    async fn a_turn_that_is_cancelled_makes_no_call() {
+        let tools = Arc::new(Counting::default());
+        let shared = Shared {
+            store: Arc::new(ConversationStore::in_memory().unwrap()),
+            tools: Arc::<Counting>::clone(&tools),
+            approvals: Arc::default(),
+            budget: Arc::default(),
+            conversation: 1,
+            cancelled: CancellationToken::new(),
+            running: Arc::default(),
+            last: watch::Sender::new(0),
+            watch: Arc::default(),
+            waits: Arc::default(),
+        };
+        let (caller, args) = (tools::caller(1), Map::new());
+        let asked = RequestedCall { id: "a".into(), tool: "lamp".into(), args: "{}".into() };
+        let made = pass(&shared, &caller, &asked, args.clone(), None).await;
+        assert_eq!(made, Called::Failed("it was made".into()));
+        shared.cancelled.cancel();
+        // Often: which of two things that are ready comes first may be left to chance.
+        for _ in 0..64 {
+            let called = pass(&shared, &caller, &asked, args.clone(), None).await;
+            assert_eq!(called, Called::Failed("the person cancelled the turn".into()));
+        }
+        assert_eq!(tools.0.load(Ordering::Relaxed), 1);
     }
 }

@@ -213,6 +213,17 @@ fn the_same_call_with_the_same_result_ends_the_turn() {
     assert_eq!(model.requests().len(), 3);
 }
 
+// The second of two in one answer is not made. That does not hide that the first one comes again and again.
+#[test]
+fn the_same_call_twice_in_each_answer_ends_the_turn() {
+    let model =
+        Model::new(|_, _| Reply::Calls(vec![("conductor_get_modes", json!({})), ("conductor_get_modes", json!({}))]));
+    let stage = Stage::new(&model, "");
+    let (outcome, why) = end(&stage.turn(stage.begin(), "go"));
+    assert!(outcome == Outcome::Limit && why.contains("conductor_get_modes was called 3 times"), "{why}");
+    assert_eq!(model.requests().len(), 3);
+}
+
 #[test]
 fn a_turn_asks_so_often_and_no_more() {
     let model = Model::new(|number, _| {

@@ -486,6 +486,8 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
+    /// As little as its API lets be asked for.
+    Minimal,
     /// A little.
     Low,
     /// More.

@@ -103,7 +103,7 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         }
         if bytes.one_in(4) {
             model["temperature"] = json!(0.5);
-            model["effort"] = json!(bytes.pick(&["low", "medium", "high"]));
+            model["effort"] = json!(bytes.pick(&["minimal", "low", "medium", "high"]));
             model["max_tokens"] = json!(bytes.pick(&[100, 200]));
             model["context"] = json!(8000);
             model["price"] = json!({ "input": 1.0, "output": bytes.pick(&[2.0, 4.0]), "cached": 0.5 });

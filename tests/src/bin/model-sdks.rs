@@ -23,7 +23,7 @@ mod comparison {
 
     use conductor_tests::conductor::{Host, command};
     use conductor_tests::conversation::{Person, said};
-    use conductor_tests::exchanges::{Exchange, generated, recorded};
+    use conductor_tests::exchanges::{Exchange, Vendor, generated, recorded};
     use conductor_tests::home::Home;
     use conductor_tests::model_server::{Request, STREAM, Server, Step, response};
     use conductor_tests::random::Random;
@@ -31,9 +31,8 @@ mod comparison {
     use serde_json::{Value, json};
 
     const KEY: &str = "sk-of-the-comparison";
-    const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::Gemini, Wire::OpenAi];
 
-    /// What was asked: the API, the answer's id, and whether it was streamed.
+    /// What was asked: the provider, the answer's id, and whether it was streamed.
     type Key = (String, String, bool);
 
     pub fn main() -> ExitCode {
@@ -44,11 +43,13 @@ mod comparison {
         };
         let seed = arguments.next().and_then(|seed| seed.parse().ok()).unwrap_or(1);
         let repo = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-        let exchanges: Vec<Exchange> =
-            WIRES.iter().flat_map(|wire| [recorded(repo, *wire), generated(*wire, seed)].concat()).collect();
+        let exchanges: Vec<Exchange> = Vendor::ALL
+            .iter()
+            .flat_map(|vendor| [recorded(repo, *vendor), generated(*vendor, seed)].concat())
+            .collect();
         let asked: Vec<Key> = exchanges
             .iter()
-            .flat_map(|one| [true, false].map(|stream| (one.wire.provider().to_owned(), one.id.clone(), stream)))
+            .flat_map(|one| [true, false].map(|stream| (one.vendor.provider().to_owned(), one.id.clone(), stream)))
             .collect();
         let server = server(exchanges, seed);
         let (theirs, ours) = thread::scope(|scope| {
@@ -80,11 +81,12 @@ mod comparison {
         if different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// The id that the question names, of this API.
+    /// The API that is asked, and what the question names: the provider and the answer's id.
     fn exchange_of(request: &Request) -> Option<(Wire, String)> {
         let wire = match request.path.as_str() {
             path if path.starts_with("/v1/messages") => Wire::Anthropic,
             path if path.starts_with("/v1/responses") => Wire::OpenAi,
+            path if path.starts_with("/v1/chat/completions") => Wire::Compatible,
             _ => Wire::Gemini,
         };
         let body = request.body.to_string();
@@ -94,8 +96,8 @@ mod comparison {
 
     /// A server with these answers, which cuts what it sends anywhere.
     fn server(exchanges: Vec<Exchange>, seed: u64) -> Server {
-        let all: BTreeMap<(Wire, String), Exchange> =
-            exchanges.into_iter().map(|one| ((one.wire, one.id.clone()), one)).collect();
+        let name = |one: &Exchange| (one.vendor.wire(), format!("{}/{}", one.vendor.provider(), one.id));
+        let all: BTreeMap<(Wire, String), Exchange> = exchanges.into_iter().map(|one| (name(&one), one)).collect();
         Server::start(move |request| {
             let Some(exchange) = exchange_of(request).and_then(|asked| all.get(&asked)) else {
                 return response("404 Not Found", &[], "{}");
@@ -149,23 +151,24 @@ mod comparison {
     /// What conversations with the host have.
     fn ours(port: u16, asked: &[Key]) -> HashMap<Key, Value> {
         let mut config = "[chat]\nsteps = 1\n\n[tools.per_minute]\nmodel_requests = 100000\n\n".to_owned();
-        for wire in WIRES {
-            let name = wire.provider();
-            config += &wire.grants(port);
-            config += &wire.model(&format!("{name}-true"), port);
-            config += &wire.model(&format!("{name}-false"), port).replace("secret =", "streams = false\nsecret =");
+        Wire::ALL.iter().for_each(|wire| config += &wire.grants(port));
+        for vendor in Vendor::ALL {
+            let name = vendor.provider();
+            let model = |streams: bool| vendor.wire().model_of(name, &format!("{name}-{streams}"), port);
+            config += &model(true);
+            config += &model(false).replace("secret =", "streams = false\nsecret =");
         }
         let home = Home::new(&config);
         let mut run = command(home.path(), &["run"]);
         let host = Host::ready(run.env("CONDUCTOR_SECRET_MODEL_KEY", KEY), home.socket());
         let person = Person::at(&home.socket());
         let views = thread::scope(|scope| {
-            let ask = |wire: Wire| {
+            let ask = |vendor: Vendor| {
                 let person = person.clone();
-                let mine = asked.iter().filter(move |(vendor, ..)| vendor == wire.provider());
+                let mine = asked.iter().filter(move |(provider, ..)| provider == vendor.provider());
                 scope.spawn(move || mine.map(|one| (one.clone(), view(&person, one))).collect::<Vec<_>>())
             };
-            WIRES.map(ask).into_iter().flat_map(|asking| asking.join().unwrap()).collect()
+            Vendor::ALL.map(ask).into_iter().flat_map(|asking| asking.join().unwrap()).collect()
         });
         drop(host);
         views
@@ -173,7 +176,8 @@ mod comparison {
 
     fn view(person: &Person, (vendor, id, stream): &Key) -> Value {
         let conversation = person.begin();
-        let events = person.turn(conversation, &format!("exchange:{id}!"), Some(&format!("{vendor}-{stream}")));
+        let events =
+            person.turn(conversation, &format!("exchange:{vendor}/{id}!"), Some(&format!("{vendor}-{stream}")));
         // Another model is asked where this one gives no answer.
         if let Some(failed) = events.iter().find(|event| event["kind"] == "model_failed") {
             return json!({ "error": failed["error"] });

@@ -37,6 +37,7 @@ mod skills;
 mod stage;
 mod start;
 mod timers;
+mod turns;
 
 use std::process::ExitCode;
 

@@ -40,11 +40,13 @@ const WORDS: &str = "of the pads, ";
 /// Pieces of an answer whose way through the host is timed, and the time between them.
 const PIECES: (usize, Duration) = (400, Duration::from_millis(4));
 /// Conversations that are open, and turns at once.
-const MANY: usize = 100;
+pub const MANY: usize = 100;
 /// Pieces of an answer in each of those turns.
 const SHORT: usize = 25;
-/// Events a second that a controller plays meanwhile, and for how long.
-const PLAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(4));
+/// Between two events that a controller plays meanwhile: 1000 a second.
+const PACE: Duration = Duration::from_millis(1);
+/// For how long it plays.
+const PLAYED: Duration = Duration::from_secs(4);
 /// Nothing takes longer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -284,8 +286,17 @@ fn bare(port: u16) -> Result<Vec<(usize, Instant)>> {
 
 /// Has a turn in a conversation: when each piece was seen.
 fn turn(api: &Api, conversation: u64) -> Result<Vec<(usize, Instant)>> {
+    heard(api, conversation, said(api, conversation)?)
+}
+
+/// Has a turn begin in a conversation. Returns the number of the event before it.
+pub fn said(api: &Api, conversation: u64) -> Result<u64> {
     let say = Say { text: "Go on.".into(), model: None };
-    let after = api.say(conversation, &say)?.after;
+    Ok(api.say(conversation, &say)?.after)
+}
+
+/// Follows a turn to its end: when each piece was seen.
+pub fn heard(api: &Api, conversation: u64, after: u64) -> Result<Vec<(usize, Instant)>> {
     let (mut seen, mut end) = (Vec::new(), None);
     api.conversation_events(conversation, &ConversationEvents { after, follow: true }, |one| match one.event {
         ChatEvent::Text { text } => {
@@ -302,6 +313,29 @@ fn turn(api: &Api, conversation: u64) -> Result<Vec<(usize, Instant)>> {
     match end {
         Some((Outcome::Done, _)) => Ok(seen),
         other => bail!("a turn ended otherwise: {other:?}"),
+    }
+}
+
+/// A host whose model gives short answers, and a controller that plays to it.
+pub struct Scene {
+    pub api: Api,
+    pub player: Player,
+    pub peer: Peer,
+    server: Server,
+    // Removed when the process has ended.
+    home: Folder,
+}
+
+impl Scene {
+    /// Starts them, and waits until events have their answers.
+    pub fn start(program: &Path, features: &Path) -> Result<Self> {
+        let (home, server) = (Folder::new()?, Server::start(SHORT, PIECES.1)?);
+        let (mut player, events) = (Player::new()?, free_port()?);
+        let config = configuration(server.port, events, player.port()?);
+        let (process, _) = process::conductor(program, features, home.path(), &config)?;
+        let peer = Peer::conductor(process, events);
+        player.wait_for(&peer)?;
+        Ok(Self { api: Api::new(home.path()), player, peer, server, home })
     }
 }
 
@@ -332,14 +366,13 @@ fn configuration(model: u16, events: u16, answers: u16) -> String {
     )
 }
 
-/// Microseconds of round trips of a controller that plays at a steady pace, until `stop` or its time is over.
-fn played(player: &mut Player, peer: &Peer, stop: impl Fn() -> bool) -> Result<Vec<f64>> {
-    let (pace, time) = PLAYED;
+/// Microseconds of round trips of a controller that plays 1000 events a second, until `stop` or its time is over.
+pub fn played(player: &mut Player, peer: &Peer, time: Duration, stop: impl Fn() -> bool) -> Result<Vec<f64>> {
     // How late its own thread wakes is not to be measured.
     conductor_stdx::time_slice::shorten();
     let (start, mut trips) = (Instant::now(), Vec::new());
     while start.elapsed() < time && !stop() {
-        let due = start + pace * u32::try_from(trips.len()).unwrap_or(u32::MAX);
+        let due = start + PACE * u32::try_from(trips.len()).unwrap_or(u32::MAX);
         thread::sleep(due.saturating_duration_since(Instant::now()));
         trips.push(player.ask(peer)?.as_secs_f64() * 1e6);
     }
@@ -381,19 +414,14 @@ fn single(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<
 
 /// Many conversations, and many turns at once.
 fn many(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<()> {
-    let (home, server) = (Folder::new()?, Server::start(SHORT, PIECES.1)?);
-    let (mut player, events) = (Player::new()?, free_port()?);
-    let config = configuration(server.port, events, player.port()?);
-    let (process, _) = process::conductor(program, features, home.path(), &config)?;
-    let peer = Peer::conductor(process, events);
-    player.wait_for(&peer)?;
-    let api = Api::new(home.path());
+    let mut scene = Scene::start(program, features)?;
+    let Scene { api, player, peer, server, home } = &mut scene;
     let one = {
         let mut samples = Vec::new();
         for _ in 0..5 {
             let conversation = api.begin_conversation(None)?.id;
             let start = Instant::now();
-            turn(&api, conversation)?;
+            turn(api, conversation)?;
             samples.push(start.elapsed().as_secs_f64() * 1e3);
         }
         median(&samples)
@@ -404,7 +432,7 @@ fn many(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<()
     section.beside("a turn of one short answer", one, Unit::Milliseconds, "the bare request", bare);
     section.target("a turn, more than the bare request", one - bare, Unit::Milliseconds, Limit::AtMost(20.0));
 
-    let alone = played(&mut player, &peer, || false)?;
+    let alone = played(player, peer, PLAYED, || false)?;
     let pid = peer.process.id().to_string();
     let before = resident(&pid)?;
     let open: Vec<u64> = (0..MANY).map(|_| Ok(api.begin_conversation(None)?.id)).collect::<Result<_>>()?;
@@ -413,7 +441,7 @@ fn many(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<()
     let each = (after.total - before.total) / 1e3 / MANY as f64;
     section.figure(format!("memory of an open conversation that is followed (of {MANY})"), each, Unit::Kilobytes);
 
-    let (beside, took) = beside_turns(&api, &open, followers, &mut player, &peer)?;
+    let (beside, took) = beside_turns(api, &open, followers, player, peer)?;
     section.beside(format!("{MANY} turns at once, all ended"), took, Unit::Milliseconds, "one turn", one);
     let peak = resident(&pid)?;
     let growth = (peak.total - after.total) / 1e6;
@@ -423,7 +451,7 @@ fn many(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<()
     player.wait_for(&echo)?;
     let open: Vec<u64> = (0..MANY).map(|_| Ok(api.begin_conversation(None)?.id)).collect::<Result<_>>()?;
     let followers: Vec<_> = open.iter().map(|id| follower(home.path(), *id)).collect::<Result<_>>()?;
-    let (echoed, _) = beside_turns(&api, &open, followers, &mut player, &echo)?;
+    let (echoed, _) = beside_turns(api, &open, followers, player, &echo)?;
     for (what, share) in [("p50", 0.5), ("p99", 0.99), ("longest", 1.0)] {
         let row = format!("round trip of events, 1000 a second, {MANY} turns beside, {what}");
         let ours = quantile(&beside, share);
@@ -442,18 +470,18 @@ fn beside_turns(
     player: &mut Player,
     peer: &Peer,
 ) -> Result<(Vec<f64>, f64)> {
-    let (start, say) = (Instant::now(), Say { text: "Go on.".into(), model: None });
+    let start = Instant::now();
     thread::scope(|scope| {
         let turns = scope.spawn(|| -> Result<f64> {
             for id in conversations {
-                api.say(*id, &say)?;
+                said(api, *id)?;
             }
             for follower in followers {
                 follower.join().map_err(|_| anyhow!("a follower panicked"))??;
             }
             Ok(start.elapsed().as_secs_f64() * 1e3)
         });
-        let trips = played(player, peer, || turns.is_finished())?;
+        let trips = played(player, peer, PLAYED, || turns.is_finished())?;
         Ok((trips, turns.join().map_err(|_| anyhow!("the turns panicked"))??))
     })
 }

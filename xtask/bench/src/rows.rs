@@ -11,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
     agents, calls, clock_out, control, council, devices, gestures, looking, mapper, matching, memory, models,
-    neighbours, platform, reload, round_trip, skills, start, timers,
+    neighbours, platform, reload, round_trip, skills, start, timers, turns,
 };
 
 /// An entry of the list of what must be reached.
@@ -45,6 +45,10 @@ pub enum Row {
     #[value(name = "PERF-7")]
     #[serde(rename = "PERF-7")]
     Models,
+    /// What events feel of answers of models.
+    #[value(name = "TURNS")]
+    #[serde(rename = "TURNS")]
+    Turns,
     /// Gestures on time.
     #[value(name = "PERF-8")]
     #[serde(rename = "PERF-8")]
@@ -106,6 +110,7 @@ impl Row {
             Self::Memory => "memory of an idle host",
             Self::Agents => "calling a tool over MCP",
             Self::Models => "answers of models: through guests, in turns, many at once",
+            Self::Turns => "a round trip beside 100 turns of conversations at once",
             Self::Control => "answers of the API, those who watch, the record",
             Self::Timers => "gestures on time, under 10 000 events a second",
             Self::Reload => "reloading 10 000 rules, and what events feel of it",
@@ -132,6 +137,7 @@ impl Row {
             Self::Agents => agents::measure(arguments, &mut section),
             Self::Control => control::measure(&mut section),
             Self::Models => models::measure(arguments, &mut section),
+            Self::Turns => turns::measure(arguments, &mut section),
             Self::Timers => timers::measure(&mut section),
             Self::Reload => reload::measure(&mut section),
             Self::Gestures => gestures::measure(&mut section),
@@ -158,6 +164,7 @@ impl fmt::Display for Row {
             Self::Agents => "PERF-6",
             Self::Control => "CONTROL",
             Self::Models => "PERF-7",
+            Self::Turns => "TURNS",
             Self::Timers => "PERF-8",
             Self::Reload => "PERF-9",
             Self::Gestures => "GESTURES",

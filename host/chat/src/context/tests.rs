@@ -182,6 +182,62 @@ fn a_digest_keeps_plans_and_decisions() {
     assert_eq!(open_plans(&events).collect::<Vec<_>>(), ["plan-150"]);
 }
 
+// LLM-3: of a model that failed the digest has nothing, and of the answers before it everything.
+#[test]
+fn a_digest_has_what_was_said_before_another_model_failed_in_the_same_turn() {
+    let failed = ChatEvent::ModelFailed { model: "m".into(), error: "gone".into() };
+    let applied = ChatEvent::PlanDecided { plan: "p".into(), outcome: PlanOutcome::Applied };
+    let mut events = vec![said("map it"), asked("m"), text("I look."), call("a"), answered(), ended("a", "1")];
+    events.extend([asked("m"), text("Hal"), call("b"), applied, failed, asked("n"), text("Done."), answered()]);
+    events.push(over(Outcome::Done));
+    let through = events.len() as u64;
+    events.extend([said("and now?"), ChatEvent::Compacted { through }]);
+    let messages = messages(&recorded(events), "n");
+    let Part::Text(digest) = &messages[0].parts[0] else { panic!("{}", shape(&messages)) };
+    for line in ["\nYou said: I look.\n", "the person applied the plan p.", "\nYou said: Done.\n", "look (1)"] {
+        assert!(digest.contains(line), "{line}: {digest}");
+    }
+    assert!(!digest.contains("Hal"), "{digest}");
+}
+
+// LLM-3: whether a plan waits is said as it is now, also if it was decided after the events of the digest.
+#[test]
+fn a_digest_knows_of_plans_that_were_decided_since() {
+    let plan = |plan: &str| ChatEvent::Plan { call: "a".into(), plan: plan.into() };
+    let mut events = vec![said("x"), asked("m"), call("a"), answered(), plan("p"), plan("q"), ended("a", "1")];
+    events.push(over(Outcome::Done));
+    let through = events.len() as u64;
+    events.extend([said("y"), ChatEvent::PlanDecided { plan: "p".into(), outcome: PlanOutcome::Applied }]);
+    events.push(ChatEvent::Compacted { through });
+    let messages = messages(&recorded(events), "m");
+    let Part::Text(digest) = &messages[0].parts[0] else { panic!("{}", shape(&messages)) };
+    assert!(digest.contains("You proposed the plan p; it was decided."), "{digest}");
+    assert!(digest.contains("You proposed the plan q; it waits for the person."), "{digest}");
+}
+
+// LLM-3: however long a conversation becomes, its digest and the rest have room together.
+#[test]
+fn a_digest_takes_room_too() {
+    const ROOM: usize = 50_000;
+    let text_of = |part: &Part| match part {
+        Part::Text(text) => text.len(),
+        other => panic!("{other:?}"),
+    };
+    let (mut events, mut shortened) = (Vec::new(), 0);
+    for number in 0..300 {
+        let question = format!("question {number} {}", "x".repeat(500));
+        events.extend([said(&question), asked("m"), text("Noted."), answered(), over(Outcome::Done)]);
+        if let Some(through) = compaction(&recorded(events.clone()), ROOM) {
+            events.push(ChatEvent::Compacted { through });
+            shortened += 1;
+        }
+        let messages = messages(&recorded(events.clone()), "m");
+        let sent: usize = messages.iter().flat_map(|message| &message.parts).map(text_of).sum();
+        assert!(sent <= ROOM, "{sent} bytes after {number} turns, shortened {shortened} times");
+    }
+    assert!((2..30).contains(&shortened), "it is not shortened with every turn: {shortened}");
+}
+
 fn any_event() -> impl Strategy<Value = ChatEvent> {
     prop_oneof![
         Just(said("s")),

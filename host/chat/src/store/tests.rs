@@ -163,6 +163,24 @@ fn a_conversation_that_is_full_still_ends_its_turn() {
     store.append(id, &[over(Outcome::Failed)]).unwrap();
 }
 
+// LLM-5
+#[test]
+fn what_an_answer_took_counts_if_its_conversation_is_full() {
+    let store = ConversationStore::in_memory().unwrap();
+    let id = store.begin(None).unwrap().id;
+    store.append(id, &[said("x")]).unwrap();
+    let long = text(&"x".repeat(1024 * 1024));
+    while store.append(id, std::slice::from_ref(&long)).is_ok() {}
+    let before = store.view(id).unwrap();
+    let charge = Charge { tokens: Tokens { input: 10, cached: 0, output: 2 }, cost: Some(7), ..Charge::default() };
+    let used = Used { by: UsedBy::Conversation(id), model: "m", provider: "p", charge: &charge };
+    let full = store.append_answer(&used, std::slice::from_ref(&long));
+    assert!(matches!(full, Err(StoreError::TooLong(_))), "{full:?}");
+    let today = store.used_today().unwrap();
+    assert_eq!((today.exchanges, today.tokens, today.cost), (1, charge.tokens, 7));
+    assert_eq!(store.view(id).unwrap(), before, "no event is kept");
+}
+
 fn any_event() -> impl Strategy<Value = ChatEvent> {
     prop_oneof![
         ".{0,20}".prop_map(|text| said(&text)),

@@ -93,19 +93,23 @@ impl ConversationStore {
     /// Keeps what an answer of a conversation took, together with the events that tell of it there.
     ///
     /// # Errors
-    /// See [`StoreError`]; then neither is kept.
+    /// See [`StoreError`]; then neither is kept. If the conversation is full, what the answer took is.
     pub fn append_answer(
         &self,
         used: &Used<'_>,
         events: &[crate::record::ChatEvent],
     ) -> Result<Vec<crate::record::Recorded>, StoreError> {
-        self.change(|change| {
+        let kept = self.change(|change| {
             insert(change, used)?;
             match used.by {
                 UsedBy::Conversation(conversation) => super::append(change, conversation, events),
                 UsedBy::Feature(_) => Ok(Vec::new()),
             }
-        })
+        });
+        if let Err(StoreError::TooLong(_)) = kept {
+            self.append_usage(used)?;
+        }
+        kept
     }
 
     /// Keeps what an answer took.

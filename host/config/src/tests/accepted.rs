@@ -310,6 +310,7 @@ fn a_model_thinks_as_much_as_is_written() {
     let effort =
         |line: &str| read(&format!("[models.big]\nprovider = 'p'\nmodel = 'm'\n{line}\n")).models["big"].effort;
     assert_eq!(effort(""), None);
+    assert_eq!(effort("effort = 'minimal'"), Some(Effort::Minimal));
     assert_eq!(effort("effort = 'low'"), Some(Effort::Low));
     assert_eq!(effort("effort = 'medium'"), Some(Effort::Medium));
     assert_eq!(effort("effort = 'high'"), Some(Effort::High));
