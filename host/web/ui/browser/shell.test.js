@@ -26,7 +26,7 @@ action = { type = "ModeChange", mode = "Mix" }
 [[modes]]
 name = "Mix"
 
-[features.from-a-file]
+[features.metronome]
 path = ${JSON.stringify(join(process.env['CONDUCTOR_FEATURES'], 'tests', 'metronome.wasm'))}
 `
 
@@ -260,7 +260,7 @@ describe('the shell', { concurrency: false }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.click('button.primary', 'Install')
     await tab.find('[data-feature="hello"]')
-    await tab.click('[data-feature="from-a-file"] a', 'from-a-file')
+    await tab.click('[data-feature="metronome"] a', 'metronome')
     await tab.find('.details', 'The configuration names its file')
     await tab.click('[data-feature="hello"] button', 'Disable')
     await tab.find('.notice', 'hello is disabled')
