@@ -7,6 +7,11 @@ use conductor_trigger_overlap::{Overlap, shared_event};
 use proptest::prelude::*;
 use small_world::{event, trigger};
 
+/// Whether the event's address is a pattern itself: then it is for as many addresses as its sender likes.
+fn is_to_many(event: &Event) -> bool {
+    matches!(event, Event::Osc(message) if message.is_pattern())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
@@ -19,8 +24,7 @@ proptest! {
         let two_tests = |one: &Trigger, other: &Trigger| {
             matches!((one, other), (Trigger::Osc { arg: Some(x), .. }, Trigger::Osc { arg: Some(y), .. }) if x != y)
         };
-        // An address that is a pattern itself is for as many addresses as its sender likes.
-        let to_many = matches!(&event, Event::Osc(message) if message.is_pattern());
+        let to_many = is_to_many(&event);
         prop_assert_eq!(one.overlaps(&other), other.overlaps(&one), "either way");
         let known = !to_many && !sees_all(&one) && !sees_all(&other) && !two_patterns(&one, &other) && !two_tests(&one, &other);
         if known && one.matches(&event).is_some() && other.matches(&event).is_some() {
@@ -35,7 +39,7 @@ proptest! {
     /// What is said to take everything from another trigger matches every event that the other matches.
     #[test]
     fn what_covers_another_misses_nothing_of_it(one in trigger(), other in trigger(), event in event()) {
-        if one.covers(&other) && other.matches(&event).is_some() {
+        if one.covers(&other) && other.matches(&event).is_some() && !is_to_many(&event) {
             prop_assert!(one.matches(&event).is_some(), "{:?} {:?} {}", one, other, event);
         }
         let any = matches!(one, Trigger::MidiAny { .. });

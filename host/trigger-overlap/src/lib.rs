@@ -24,7 +24,8 @@ pub trait Overlap {
     fn overlaps(&self, other: &Self) -> bool;
 
     /// Whether this one matches every event that the other matches or that its gesture takes, so that nothing is
-    /// left for the other where this one consumes. False where that is not known: of OSC patterns, for one.
+    /// left for the other where this one consumes. False where that is not known: of two OSC patterns, for one. A message
+    /// whose own address is a pattern is left out: it is for as many addresses as its sender likes.
     fn covers(&self, other: &Self) -> bool;
 
     /// Whether a rule of this trigger that consumes, and is asked first, may keep an event from a rule of the other. In
