@@ -385,6 +385,21 @@ fn a_limit_of_the_day_is_not_evaded_by_cancelling() {
     }
 }
 
+// LLM-5: what an API answers is charged, also where the host does not read it.
+#[test]
+fn an_answer_whose_head_is_too_large_is_charged() {
+    for (headers, size) in [(200, 1), (1, 100 * 1024)] {
+        let model = Model::new(move |_, _| Reply::Head(headers, size));
+        let stage = Stage::new(&model, &priced(&model, "tokens_per_day = 90000"));
+        let events = stage.turn(stage.begin(), "hello");
+        assert_eq!(end(&events).0, Outcome::Failed, "{events:?}");
+        let rows = stage.client.usage(UsageBy::Model).unwrap();
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.exchanges, row.estimated, row.unknown), (1, 1, 0), "{row:?}");
+        assert!(row.tokens.input > 0 && row.cost > 0, "{row:?}");
+    }
+}
+
 // A model that can't be reached, or refuses, has taken nothing.
 #[test]
 fn what_was_refused_is_not_charged() {
