@@ -238,6 +238,7 @@ impl Conversations {
             last,
             watch: Arc::clone(&self.watch),
             waits: Arc::default(),
+            is_over: Mutex::default(),
         });
         let model = model.map(str::to_owned).or(before.model);
         runtime.spawn(async move {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -75,10 +76,12 @@ pub(crate) struct Shared {
     pub(crate) watch: Arc<Watch>,
     /// How long calls have waited for a person.
     pub(crate) waits: Arc<Waits>,
+    /// Whether the turn's end is kept. Held while events are being kept, so that none of the turn comes after it.
+    pub(crate) is_over: Mutex<bool>,
 }
 
 impl Shared {
-    /// Keeps events, and shows them then.
+    /// Keeps events, and shows them then. Those that come after the turn's end are not kept.
     async fn keep(self: &Arc<Self>, events: Vec<ChatEvent>) -> Result<(), StoreError> {
         if events.is_empty() {
             return Ok(());
@@ -88,15 +91,25 @@ impl Shared {
     }
 
     async fn kept(
-        &self,
+        self: &Arc<Self>,
         append: impl FnOnce() -> Result<Vec<Recorded>, StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
-        let kept = blocking(append).await?;
-        if let Some(last) = kept.last() {
-            self.last.send_replace(last.number);
-        }
-        self.watch.happened(self.conversation, &kept);
-        Ok(())
+        let shared = Arc::clone(self);
+        // What was begun here goes on to its end, also where the call that it is of is aborted meanwhile.
+        blocking(move || {
+            let mut is_over = shared.is_over.lock();
+            if *is_over {
+                return Ok(());
+            }
+            let kept = append()?;
+            if let Some(last) = kept.last() {
+                *is_over = matches!(last.event, ChatEvent::TurnEnded { .. });
+                shared.last.send_replace(last.number);
+            }
+            shared.watch.happened(shared.conversation, &kept);
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -724,22 +737,77 @@ mod tests {
         }
     }
 
-    // LLM-3: cancelled between a model's answer and its calls, a turn makes none of them.
-    #[tokio::test]
-    async fn a_turn_that_is_cancelled_makes_no_call() {
-        let tools = Arc::new(Counting::default());
-        let shared = Shared {
-            store: Arc::new(ConversationStore::in_memory().unwrap()),
-            tools: Arc::<Counting>::clone(&tools),
+    /// What a turn shares, in a conversation in which nothing was said.
+    fn shared(tools: &Arc<Counting>) -> Arc<Shared> {
+        let store = ConversationStore::in_memory().unwrap();
+        let conversation = store.begin(None).unwrap().id;
+        Arc::new(Shared {
+            store: Arc::new(store),
+            tools: Arc::<Counting>::clone(tools),
             approvals: Arc::default(),
             budget: Arc::default(),
-            conversation: 1,
+            conversation,
             cancelled: CancellationToken::new(),
             running: Arc::default(),
             last: watch::Sender::new(0),
             watch: Arc::default(),
             waits: Arc::default(),
+            is_over: Mutex::default(),
+        })
+    }
+
+    fn call_ended() -> ChatEvent {
+        ChatEvent::CallEnded { call: "a".into(), tool: "lamp".into(), result: "lit".into(), failed: false }
+    }
+
+    fn turn_ended() -> ChatEvent {
+        ChatEvent::TurnEnded { outcome: Outcome::Limit, why: None }
+    }
+
+    fn kept(shared: &Shared) -> Vec<ChatEvent> {
+        let kept = shared.store.all_events(shared.conversation).unwrap();
+        kept.into_iter().map(|one| one.event).collect()
+    }
+
+    // LLM-3, LLM-4
+    #[tokio::test]
+    async fn nothing_of_a_turn_is_kept_after_its_end() {
+        let shared = shared(&Arc::default());
+        shared.keep(vec![turn_ended()]).await.unwrap();
+        shared.keep(vec![call_ended()]).await.unwrap();
+        assert_eq!(kept(&shared), [turn_ended()]);
+    }
+
+    // LLM-3, LLM-4: the call is aborted while its end is being kept, and the turn ends.
+    #[tokio::test]
+    async fn what_is_being_kept_of_an_aborted_call_comes_before_the_end_of_its_turn() {
+        let shared = shared(&Arc::default());
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let (go, goes) = std::sync::mpsc::channel::<()>();
+        let store = Arc::clone(&shared.store);
+        let conversation = shared.conversation;
+        let slow = move || {
+            let _ = begun.send(());
+            let _ = goes.recv();
+            store.append(conversation, &[call_ended()])
         };
+        let writer = Arc::clone(&shared);
+        let call = tokio::spawn(async move { writer.kept(slow).await });
+        begins.await.unwrap();
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+        assert!(shared.is_over.try_lock().is_none(), "the end waits for it");
+        let ends = shared.keep(vec![turn_ended()]);
+        go.send(()).unwrap();
+        ends.await.unwrap();
+        assert_eq!(kept(&shared), [call_ended(), turn_ended()]);
+    }
+
+    // LLM-3: cancelled between a model's answer and its calls, a turn makes none of them.
+    #[tokio::test]
+    async fn a_turn_that_is_cancelled_makes_no_call() {
+        let tools = Arc::new(Counting::default());
+        let shared = shared(&tools);
         let (caller, args) = (tools::caller(1), Map::new());
         let asked = RequestedCall { id: "a".into(), tool: "lamp".into(), args: "{}".into() };
         let made = pass(&shared, &caller, &asked, args.clone(), None).await;
