@@ -26,7 +26,7 @@ use crate::approvals::Approvals;
 use crate::budget::{Admission, Budget, Candidate, Reservation};
 use crate::charge::{self, Taken};
 use crate::context::{self, READ_SKILL};
-use crate::costs::Spent;
+use crate::costs::{Refused, Spent};
 use crate::fence;
 use crate::models::{Exchange, Exchanged, summary};
 use crate::pieces::Pieces;
@@ -287,7 +287,7 @@ impl Turn {
                 // said so far stays.
                 Err(_) if self.shared.cancelled.is_cancelled() => return Err(End(Outcome::Cancelled, None)),
                 Err(error) => {
-                    // What a hook or a switch does not allow says nothing of the model.
+                    // What a hook, a switch or a limit does not allow says nothing of the model.
                     let is_asked = !matches!(error, Error::Denied(_));
                     let error = excerpt(&ServiceError::from(error).to_string(), MAX_ERROR);
                     if is_asked {
@@ -301,8 +301,8 @@ impl Turn {
         }
     }
 
-    /// What a model is asked now, and what that may take.
-    async fn question(&mut self, models: &Models, model: &str) -> Result<(Question, Reservation), End> {
+    /// What a model is asked now, and what that may take; or why this model is not asked, and the next one is.
+    async fn question(&mut self, models: &Models, model: &str) -> Result<Result<(Question, Reservation), Error>, End> {
         self.catch_up().await?;
         self.notice().await?;
         let declared = models.declared(model);
@@ -321,20 +321,26 @@ impl Turn {
         let how = Parameters { max_tokens, temperature, top_p: None, stop: Vec::new(), schema: None, effort: None };
         let mut question = Question { instructions, messages, tools, choice: ToolChoice::Auto, how };
         let (limits, turn, model, size) = (self.limits.clone(), self.spent, model.to_owned(), charge::size(&question));
-        let reserved = self.admitted(Candidate { limits, declared, model, question: size, max_tokens, turn }).await?;
+        let candidate = Candidate { limits, declared, model, question: size, max_tokens, turn };
+        let reserved = match self.admitted(candidate).await? {
+            Ok(reserved) => reserved,
+            // It is known of this model alone.
+            Err(Refused::Price(why)) if self.at + 1 < self.order.len() => return Ok(Err(Error::Denied(why))),
+            Err(why) => return Err(End(Outcome::Limit, Some(why.to_string()))),
+        };
         question.how.max_tokens = reserved.allowed.max_tokens;
-        Ok((question, reserved))
+        Ok(Ok((question, reserved)))
     }
 
     /// Reserves what an exchange may take, after others that may take what is left of the day.
-    async fn admitted(&self, exchange: Candidate) -> Result<Reservation, End> {
+    async fn admitted(&self, exchange: Candidate) -> Result<Result<Reservation, Refused>, End> {
         loop {
             let settled = self.shared.budget.settled();
             let (shared, exchange) = (Arc::clone(&self.shared), exchange.clone());
             let admission = blocking(move || shared.budget.admit(&exchange, || shared.store.used_today())).await?;
             match admission {
-                Admission::Admitted(reserved) => return Ok(reserved),
-                Admission::Refused(why) => return Err(End(Outcome::Limit, Some(why))),
+                Admission::Admitted(reserved) => return Ok(Ok(reserved)),
+                Admission::Refused(why) => return Ok(Err(why)),
                 Admission::Later => {}
             }
             tokio::select! {
@@ -345,7 +351,10 @@ impl Turn {
     }
 
     async fn exchange(&mut self, models: &Arc<Models>, model: &str) -> Result<Result<Exchanged, Error>, End> {
-        let (question, reserved) = self.question(models, model).await?;
+        let (question, reserved) = match self.question(models, model).await? {
+            Ok(admitted) => admitted,
+            Err(error) => return Ok(Err(error)),
+        };
         self.shared.keep(vec![ChatEvent::Asked { model: model.to_owned() }]).await?;
         let asker = format!("conversation {}", self.shared.conversation);
         let cancelled = self.shared.cancelled.child_token();

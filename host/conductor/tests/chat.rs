@@ -321,6 +321,23 @@ fn no_question_is_asked_that_could_pass_a_limit() {
     }
 }
 
+// LLM-3, LLM-5: whether a model without a known price stays within a limit of money is not known of it alone.
+#[test]
+fn a_model_whose_price_is_unknown_is_followed_by_one_whose_price_is_known() {
+    let model = Model::new(|_, _| Reply::Text("Here."));
+    let far = format!("[models.far]\nprovider = 'litellm'\nmodel = 'm'\nurl = 'http://127.0.0.1:{}'\n", model.port);
+    let stage = Stage::new(&model, &format!("[chat]\ndollars_per_day = 5\nmodels = ['far', 'local']\n\n{far}"));
+    let events = stage.turn(stage.begin(), "are you there?");
+    assert_eq!((end(&events).0, said(&events).as_str()), (Outcome::Done, "Here."), "{events:?}");
+    let passed_over = events.iter().any(|event| {
+        matches!(event, ChatEvent::ModelFailed { model, error }
+            if model == "far" && error.contains("the price of far is unknown"))
+    });
+    assert!(passed_over, "{events:?}");
+    assert!(!events.contains(&ChatEvent::Asked { model: "far".into() }), "{events:?}");
+    assert_eq!(model.requests().len(), 1);
+}
+
 /// A configuration in which a model that is not free is asked, with these limits.
 fn priced(model: &Model, limits: &str) -> String {
     let port = model.port;
