@@ -55,6 +55,9 @@ const MAX_SAME: u32 = 3;
 const DEFAULT_CONTEXT: usize = 200 * 1024;
 /// Bytes of a context for one of its tokens. The rest is for the answer, tools and what an estimate is off.
 const CONTEXT_BYTES_PER_TOKEN: usize = 2;
+/// What is said of an answer to a question with excerpts of results.
+const SHORTENED: &str =
+    "the turn is longer than the model can read: older results of tools are sent as excerpts; they are kept whole";
 /// Bytes of why something failed.
 const MAX_ERROR: usize = 1000;
 
@@ -162,6 +165,8 @@ pub(crate) struct Turn {
     at: usize,
     failed: Option<String>,
     events: Vec<Recorded>,
+    /// Whether the last question has excerpts of results.
+    is_shortened: bool,
     deadline: Instant,
     steps: u32,
     calls: usize,
@@ -189,6 +194,7 @@ impl Turn {
             at: 0,
             failed: None,
             events: Vec::new(),
+            is_shortened: false,
             steps: 0,
             calls: 0,
             spent: Spent::default(),
@@ -315,7 +321,8 @@ impl Turn {
         let skills = self.shared.tools.skills();
         let mut tools: Vec<Tool> = self.shared.tools.list().into_iter().map(described).collect();
         tools.extend((!skills.is_empty()).then(read_skill));
-        let messages = context::messages(&self.events, model);
+        let (messages, is_shortened) = context::messages_within(&self.events, model, room);
+        self.is_shortened = is_shortened;
         let instructions = context::instructions(&skills);
         let (max_tokens, temperature) = models.manner(model);
         let how = Parameters { max_tokens, temperature, top_p: None, stop: Vec::new(), schema: None, effort: None };
@@ -409,6 +416,7 @@ impl Turn {
     /// conversation; what an API says of holding an answer back is about that answer.
     fn notes(&self, model: &str, stop: &StopReason, report: Option<&Report>) -> Vec<String> {
         let mut notes: Vec<String> = context::left_out(&self.events, model).into_iter().collect();
+        notes.extend(self.is_shortened.then(|| SHORTENED.to_owned()));
         notes.extend(report.into_iter().flat_map(|report| report.notes.clone()));
         if !matches!(stop, StopReason::Filtered) {
             let is_said = |note: &String| {
