@@ -77,6 +77,9 @@ pub enum TurnError {
     Store(#[from] StoreError),
 }
 
+/// Why a model gave no answer, for clients other than the owner's: what its API says of it may repeat what was asked.
+pub const NO_ANSWER: &str = "it gave no answer; the owner is shown why";
+
 /// How a model is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelHealth {

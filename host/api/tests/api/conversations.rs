@@ -2,11 +2,12 @@
 
 use conductor_api::client::{AskError, Client};
 use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say};
+use conductor_chat::conversations::NO_ANSWER;
 use conductor_chat::record::{ChatEvent, Outcome};
 use conductor_chat::store::ConversationQuery;
 use serde_json::json;
 
-use super::client::{get, post};
+use super::client::{Lines, get, get_by, post, post_by};
 use super::{SHOW, Stage, code};
 
 fn say(text: &str) -> Say {
@@ -56,6 +57,27 @@ fn a_conversation_is_kept_followed_forked_and_deleted() {
     assert_eq!(client.conversation(fork.id).unwrap(), fork);
     assert!(client.usage(conductor_chat::store::usage::UsageBy::Day).unwrap().is_empty());
     assert!(client.models().unwrap().is_empty());
+}
+
+// LLM-8, API-1: what an API says may repeat what was asked, and asking it costs money. Both are the owner's.
+#[test]
+fn models_are_checked_and_their_words_read_by_the_owner_alone() {
+    let stage = Stage::with_http(&format!("{SHOW}\n[models.m]\nprovider = 'gone'\nmodel = 'm'\n"));
+    let home = stage.home();
+    for token in ["api-control.token", "api-read.token", "mcp.token"] {
+        let refused = post_by(home, token, "/v1/models/m/check", &json!({}));
+        assert_eq!(code(&refused), (403, "forbidden"), "{token}");
+    }
+    let (status, health) = post(home, "/v1/models/m/check", &json!({}));
+    let why = health["error"].as_str().unwrap();
+    assert!(status == 200 && why.contains("no feature has the provider \"gone\""), "{health}");
+    let changes = "?after=start&kinds=model";
+    assert_eq!(Lines::open(home, changes).next()["error"], why);
+    assert_eq!(get(home, "/v1/models").1[0]["error"], why);
+    for token in ["api-control.token", "api-read.token"] {
+        assert_eq!(Lines::open_by(home, token, changes).next()["error"], NO_ANSWER, "{token}");
+        assert_eq!(get_by(home, token, "/v1/models").1[0]["error"], NO_ANSWER, "{token}");
+    }
 }
 
 // API-1
