@@ -25,7 +25,7 @@ use crate::models::{Exchange, FeatureUsage, SWITCHED_OFF};
 use crate::record::{ChatEvent, PlanOutcome};
 use crate::running::{Listed, Place, Running, STOP_TIMEOUT};
 use crate::store::usage::{Used, UsedBy};
-use crate::store::{ConversationStore, StoreError};
+use crate::store::{ConversationStore, ConversationView, StoreError};
 use crate::tools::{self, Tools};
 use crate::turn::{Shared, Turn};
 pub use crate::watch::ChatUpdate;
@@ -33,11 +33,14 @@ use crate::watch::Watch;
 use crate::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_sandbox::bindings::Error;
 use conductor_services::error::ServiceError;
+use conductor_terminal::excerpt;
 
 /// Turns at once.
 pub const MAX_TURNS: usize = 128;
 /// Bytes of what a person says at once.
 pub const MAX_MESSAGE: usize = 256 * 1024;
+/// Bytes of the name of a model that there is not, as errors have it.
+const MAX_SHOWN_NAME: usize = 64;
 /// Threads that turns work on.
 const WORKERS: usize = 2;
 /// Threads that wait for the disk.
@@ -177,6 +180,18 @@ impl Conversations {
         self.tools.models()
     }
 
+    /// Begins a conversation with a model, or the default one.
+    ///
+    /// # Errors
+    /// [`TurnError::Model`], [`TurnError::Stopping`], [`TurnError::Store`].
+    pub fn begin(&self, model: Option<&str>) -> Result<ConversationView, TurnError> {
+        if let Some(name) = model {
+            let models = self.tools.models().ok_or(TurnError::Stopping)?;
+            check_model(&models, name)?;
+        }
+        Ok(self.store.begin(model)?)
+    }
+
     /// Says something in a conversation, and has a turn begin; from now on with another model, if one is named. Returns
     /// the number of the event before the turn's first.
     ///
@@ -192,11 +207,7 @@ impl Conversations {
             return Err(TurnError::Off);
         }
         if let Some(name) = model {
-            let known = models.in_order(None);
-            let all: Vec<String> = models.views().into_iter().map(|view| view.name).collect();
-            if !all.iter().any(|one| one == name) {
-                return Err(TurnError::Model { name: name.to_owned(), known: known.join(", ") });
-            }
+            check_model(&models, name)?;
         }
         let before = self.store.view(id)?;
         let cancelled = CancellationToken::new();
@@ -340,6 +351,15 @@ impl Conversations {
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         ModelHealth { model: model.to_owned(), error, took_ms }
     }
+}
+
+/// # Errors
+/// [`TurnError::Model`].
+fn check_model(models: &crate::Models, name: &str) -> Result<(), TurnError> {
+    if models.configured().contains_key(name) {
+        return Ok(());
+    }
+    Err(TurnError::Model { name: excerpt(name, MAX_SHOWN_NAME), known: models.in_order(None).join(", ") })
 }
 
 /// Has a model say a word.

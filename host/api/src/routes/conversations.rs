@@ -53,7 +53,7 @@ pub(super) fn routes() -> Vec<Route> {
         post::<ConversationView>("/v1/conversations", "beginConversation", "Begin a conversation")
             .scope(Scope::Owner)
             .body::<BeginConversation>()
-            .refuses(&[409, 422, 503])
+            .refuses(&[404, 409, 422, 503])
             .by(begin),
         get::<ConversationView>("/v1/conversations/{id}", "getConversation", "A conversation, without what was said")
             .scope(Scope::Owner)
@@ -208,7 +208,7 @@ async fn begin(
     Body(BeginConversation { model }): Body<BeginConversation>,
 ) -> Result<Json<ConversationView>, ErrorResponse> {
     let chat = chat.get()?;
-    Ok(Json(change(&client, move || chat.store().begin(model.as_deref())).await?))
+    Ok(Json(change(&client, move || chat.begin(model.as_deref())).await?))
 }
 
 async fn conversation(

@@ -86,9 +86,12 @@ fn what_is_refused_of_conversations_says_why() {
     let stage = Stage::new(SHOW);
     let home = stage.home();
     let client = Client::new(home);
-    for path in ["/v1/conversations/7", "/v1/conversations/x", "/v1/conversations/7/events", "/v1/conversations/-1"] {
-        assert_eq!(code(&get(home, path)), (404, "not_found"), "{path}");
+    for of in ["7", "x", "7/events", "-1", "9223372036854775808", "18446744073709551615/events"] {
+        assert_eq!(code(&get(home, &format!("/v1/conversations/{of}"))), (404, "not_found"), "{of}");
     }
+    assert_eq!(code(&post(home, "/v1/conversations", &json!({ "model": "big" }))), (404, "not_found"));
+    assert_eq!(client.conversations(&ConversationQuery::default()).unwrap(), [], "none was begun");
+    assert_eq!(get(home, "/v1/conversations?search=a%00b"), (200, json!([])));
     assert_eq!(code(&get(home, "/v1/conversations?limit=0")), (400, "bad_request"));
     assert_eq!(code(&get(home, "/v1/usage?by=week")), (400, "bad_request"));
     assert_eq!(code(&post(home, "/v1/conversations/7/turns", &json!({ "text": "x" }))), (404, "not_found"));
