@@ -486,15 +486,18 @@ fn unindexed(change: &Transaction<'_>, id: u64, number: u64) -> Result<String, S
     while let Some(row) = rows.next()?
         && size < MAX_INDEXED
     {
-        match serde_json::from_str(&row.get::<_, String>(0)?)? {
-            ChatEvent::Text { text } => {
+        match serde_json::from_str(&row.get::<_, String>(0)?) {
+            Ok(ChatEvent::Text { text }) => {
                 size += text.len();
                 pieces.push(text);
             }
-            ChatEvent::Reasoning { .. }
-            | ChatEvent::ReasoningEnded { .. }
-            | ChatEvent::Call { .. }
-            | ChatEvent::CallBegun { .. } => {}
+            Ok(
+                ChatEvent::Reasoning { .. }
+                | ChatEvent::ReasoningEnded { .. }
+                | ChatEvent::Call { .. }
+                | ChatEvent::CallBegun { .. },
+            ) => {}
+            // Also one that is not understood: what follows it is kept all the same, the end of a turn above all.
             _ => break,
         }
     }

@@ -68,6 +68,24 @@ fn what_can_not_be_copied_leaves_no_fork() {
     assert_eq!(views.iter().map(|view| view.id).collect::<Vec<_>>(), [id]);
 }
 
+// LLM-4
+#[test]
+fn an_event_that_is_not_understood_takes_no_other_conversation_with_it() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ConversationStore::open(home.path()).unwrap();
+    let damaged = store.begin(None).unwrap().id;
+    store.append(damaged, &[said("hello"), text("Well")]).unwrap();
+    store.0.lock().execute("UPDATE events SET event = '?' WHERE number = 2", []).unwrap();
+    let whole = store.begin(None).unwrap().id;
+    store.append(whole, &[said("hello"), over(Outcome::Done)]).unwrap();
+    drop(store);
+    let store = ConversationStore::open(home.path()).unwrap();
+    assert_eq!(store.all_events(whole).unwrap().len(), 2);
+    assert_eq!(store.view(damaged).unwrap().last, 3, "its turn is closed");
+    assert!(matches!(store.all_events(damaged), Err(StoreError::Damaged(_))));
+    store.delete(damaged).unwrap();
+}
+
 #[test]
 fn after_the_largest_number_there_is_nothing() {
     let store = ConversationStore::in_memory().unwrap();
