@@ -294,11 +294,18 @@ impl Conversations {
     /// # Errors
     /// See [`TurnError`].
     pub fn delete(&self, id: u64) -> Result<(), TurnError> {
-        let turns = self.running.settled(id);
-        if turns.contains_key(&id) {
-            return Err(TurnError::Busy(id));
+        {
+            let turns = self.running.settled(id);
+            if turns.contains_key(&id) {
+                return Err(TurnError::Busy(id));
+            }
+            self.store.delete(id)?;
         }
-        Ok(self.store.delete(id)?)
+        // Whatever follows it looks once more, and finds that there is nothing.
+        if let Some(last) = self.followed.lock().get(&id) {
+            last.send_modify(|_| ());
+        }
+        Ok(())
     }
 
     /// Keeps what became of a plan in the conversation that it was proposed in, so that the model hears it with the next

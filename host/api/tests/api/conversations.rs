@@ -14,6 +14,15 @@ fn say(text: &str) -> Say {
     Say { text: text.into(), model: None }
 }
 
+/// Deletes a conversation whose turn has ended.
+fn deleted(client: &Client, id: u64) {
+    // The turn may not be off the list yet.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while let Err(error) = client.delete_conversation(id) {
+        assert!(std::time::Instant::now() < deadline, "{error}");
+    }
+}
+
 // API-1, LLM-4
 #[test]
 fn a_conversation_is_kept_followed_forked_and_deleted() {
@@ -49,14 +58,30 @@ fn a_conversation_is_kept_followed_forked_and_deleted() {
     assert!(found.len() == 1 && found[0].found.as_ref().unwrap().contains("octopus"), "{found:?}");
     let fork = client.fork_conversation(id, Some(1)).unwrap();
     assert_eq!((fork.last, fork.title.as_str()), (2, "is the octopus there?"));
-    // The turn may not be off the list yet.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while let Err(error) = client.delete_conversation(id) {
-        assert!(std::time::Instant::now() < deadline, "{error}");
-    }
+    deleted(&client, id);
     assert_eq!(client.conversation(fork.id).unwrap(), fork);
     assert!(client.usage(conductor_chat::store::usage::UsageBy::Day).unwrap().is_empty());
     assert!(client.models().unwrap().is_empty());
+}
+
+// API-1
+#[test]
+fn following_a_conversation_ends_when_it_is_deleted() {
+    let stage = Stage::new(SHOW);
+    let client = Client::new(stage.home());
+    let id = client.begin_conversation(None).unwrap().id;
+    client.say(id, &say("hello")).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let follower = Client::new(stage.home());
+    std::thread::spawn(move || {
+        let which = ConversationEvents { after: 0, follow: true };
+        follower.conversation_events(id, &which, |one| tell.send(one.event).is_ok())
+    });
+    let wait = std::time::Duration::from_secs(60);
+    while !matches!(told.recv_timeout(wait).unwrap(), ChatEvent::TurnEnded { .. }) {}
+    deleted(&client, id);
+    let more = told.recv_timeout(wait);
+    assert_eq!(more.err(), Some(std::sync::mpsc::RecvTimeoutError::Disconnected), "the stream is still open");
 }
 
 // LLM-8, API-1: what an API says may repeat what was asked, and asking it costs money. Both are the owner's.
