@@ -177,18 +177,12 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Runs a turn to its end, which is kept. Its first event is there already.
-    pub(crate) async fn run(shared: Arc<Shared>, model: Option<String>) {
-        let Some(models) = shared.tools.models() else {
-            let why = Some("the host is stopping".to_owned());
-            shared.running.mark_ending(shared.conversation);
-            let _ = shared.keep(vec![ChatEvent::TurnEnded { outcome: Outcome::Failed, why }]).await;
-            return;
-        };
+    /// A turn in which nothing was asked yet. `model` is asked first; `None` if it is the default one.
+    fn new(shared: Arc<Shared>, models: &Models, model: Option<&str>) -> Self {
         let limits = models.chat().clone();
-        let mut turn = Self {
+        Self {
             caller: tools::caller(shared.conversation),
-            order: models.in_order(model.as_deref()),
+            order: models.in_order(model),
             deadline: Instant::now() + Duration::from_secs(limits.seconds.into()),
             limits,
             at: 0,
@@ -201,7 +195,18 @@ impl Turn {
             same: HashMap::new(),
             usage: Usage { input: 0, cached: 0, output: 0 },
             shared,
+        }
+    }
+
+    /// Runs a turn to its end, which is kept. Its first event is there already.
+    pub(crate) async fn run(shared: Arc<Shared>, model: Option<String>) {
+        let Some(models) = shared.tools.models() else {
+            let why = Some("the host is stopping".to_owned());
+            shared.running.mark_ending(shared.conversation);
+            let _ = shared.keep(vec![ChatEvent::TurnEnded { outcome: Outcome::Failed, why }]).await;
+            return;
         };
+        let mut turn = Self::new(shared, &models, model.as_deref());
         let mut ended = turn.outcome(&models).await;
         // A model's answer that was cut off by the person may be heard of as a failure first.
         if ended.0 == Outcome::Failed && turn.shared.cancelled.is_cancelled() {
@@ -784,6 +789,37 @@ mod tests {
     fn kept(shared: &Shared) -> Vec<ChatEvent> {
         let kept = shared.store.all_events(shared.conversation).unwrap();
         kept.into_iter().map(|one| one.event).collect()
+    }
+
+    // LLM-3: a turn that is longer than its model's context goes on, and says what is sent of it.
+    #[tokio::test]
+    async fn a_question_has_the_length_that_its_model_can_read() {
+        let shared = shared(&Arc::default());
+        let answered = || ChatEvent::Answered {
+            model: "m".into(),
+            stop: "tools".into(),
+            usage: Tokens::default(),
+            cost: None,
+            estimated: false,
+            prices_as_of: None,
+            notes: Vec::new(),
+        };
+        let mut events = vec![ChatEvent::Message { text: "look".into() }];
+        for number in 0..10 {
+            let call = format!("c{number}");
+            let (tool, args, result) = ("lamp".to_owned(), "{}".to_owned(), "x".repeat(30_000));
+            events.push(ChatEvent::Asked { model: "m".into() });
+            events.push(ChatEvent::Call { call: call.clone(), tool: tool.clone(), args, mark: None });
+            events.extend([answered(), ChatEvent::CallEnded { call, tool, result, failed: false }]);
+        }
+        shared.keep(events.clone()).await.unwrap();
+        let models = Models::default();
+        let mut turn = Turn::new(Arc::clone(&shared), &models, Some("m"));
+        let Ok(Ok((question, _))) = turn.question(&models, "m").await else { panic!("it is not asked") };
+        let size: usize = question.messages.iter().map(charge::of_message).sum();
+        assert!(size <= DEFAULT_CONTEXT, "{size}");
+        assert_eq!(turn.notes("m", &StopReason::Done, None), [SHORTENED]);
+        assert_eq!(kept(&shared), events, "what is kept stays whole");
     }
 
     // LLM-3, LLM-4
