@@ -17,12 +17,13 @@ use tokio::time::Instant;
 use super::door::Client;
 use super::error::{Code, ErrorResponse};
 use super::scope::Scope;
+use conductor_chat::conversations::NO_ANSWER;
 use conductor_control_names::ControlNames;
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
 use conductor_observation::{Kind, ObservationView};
 use conductor_observer::history::{History, HistoryEntry};
-use conductor_observer::{Observation, is_private};
+use conductor_observer::{ModelChange, Observation, is_private};
 use conductor_stdx::digest::hex;
 
 /// What is sent at once, at most.
@@ -63,7 +64,7 @@ pub(super) struct Reader {
     position: u64,
     /// `None` if it is all.
     kinds: Option<BTreeSet<Kind>>,
-    /// Whether keys are shown that are typed (see [`is_private`]).
+    /// Whether keys are shown that are typed (see [`is_private`]), and what APIs of models say.
     is_owner: bool,
     names: Arc<ControlNames>,
     /// What is sent first.
@@ -180,9 +181,22 @@ impl Reader {
         }
         let is_shown = self.is_owner || !matches!(&moment.observation, Observation::Event(seen) if is_private(seen));
         if is_shown && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::of(&moment.observation))) {
-            let view = || ObservationView::named(&moment.observation, host, &self.names);
-            messages.push(moment.line(|| line(moment.number, view())));
+            let whole = || ObservationView::named(&moment.observation, host, &self.names);
+            messages.push(match for_others(&moment.observation).filter(|_| !self.is_owner) {
+                Some(view) => line(moment.number, view).into(),
+                None => moment.line(|| line(moment.number, whole())),
+            });
         }
+    }
+}
+
+/// What clients other than the owner's are shown of an observation. `None` if it is the same.
+fn for_others(observation: &Observation) -> Option<ObservationView> {
+    match observation {
+        Observation::Model(ModelChange { model, error: Some(_) }) => {
+            Some(ObservationView::Model { model: model.clone(), error: Some(NO_ANSWER.to_owned()) })
+        }
+        _ => None,
     }
 }
 

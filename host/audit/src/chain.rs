@@ -13,7 +13,6 @@
 //! still ends as the head says. If not, it records that first, so that going on does not cover it up.
 
 use parking_lot::Mutex;
-use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ use conductor_stdx::atomic_file::replace;
 use conductor_stdx::clock::unix_millis;
 use conductor_stdx::digest::{hex, sha256};
 use conductor_stdx::host_key::HostKey;
-use conductor_stdx::plain_file;
+use conductor_stdx::{plain_file, private_file};
 
 /// How long to wait for another process that adds rows.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -268,11 +267,11 @@ impl Chain {
         let _writing = WRITING.lock();
         let unwritable = |why: String| AuditError::Unwritable { file: self.file().display().to_string(), why };
         let key = HostKey::of(&self.home).map_err(|error| unwritable(format!("the host's key: {error}")))?;
-        private(&self.file()).map_err(|error| unwritable(error.to_string()))?;
+        private_file::make(&self.file()).map_err(|error| unwritable(error.to_string()))?;
         let head = self.add(entries, &key).map_err(|error| unwritable(error.to_string()))?;
         // The rows are there; what goes wrong now must not say that they are not.
         let beside = self.head_file();
-        if let Err(error) = private(&beside).and_then(|()| replace(&beside, head.line().as_bytes())) {
+        if let Err(error) = private_file::make(&beside).and_then(|()| replace(&beside, head.line().as_bytes())) {
             tracing::warn!("{}: {error}", beside.display());
         }
         Ok(())
@@ -513,31 +512,11 @@ fn insert(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-/// Makes the file if there is none, and sees to it that only its owner can open it.
-fn private(file: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let opened = options.open(file)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let permissions = opened.metadata()?.permissions();
-        if permissions.mode() & 0o077 != 0 {
-            opened.set_permissions(fs::Permissions::from_mode(0o600))?;
-        }
-    }
-    #[cfg(not(unix))]
-    drop(opened);
-    Ok(())
-}
-
 /// Writes a file as hosts did that knew format 1 only.
 #[cfg(test)]
 pub(super) fn write_format_1(home: &Path, rows: i64) {
     let chain = Chain::at(home);
-    private(&chain.file()).expect("a home that can be written");
+    private_file::make(&chain.file()).expect("a home that can be written");
     let file = Connection::open(chain.file()).expect("a new file");
     let added = "        hash TEXT NOT NULL,\n        door TEXT,\n        scope TEXT,\n        client TEXT,\n        \
                  elicited INTEGER\n";

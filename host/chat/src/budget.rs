@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use crate::costs::{self, Allowance, Spent};
+use crate::costs::{self, Allowance, Refused, Spent};
 use crate::store::StoreError;
 use crate::store::usage::UsageRow;
 use conductor_config::Chat;
@@ -53,8 +53,8 @@ pub(crate) enum Admission {
     Admitted(Reservation),
     /// When another one is settled, perhaps.
     Later,
-    /// Not today, or not in this turn: why.
-    Refused(String),
+    /// Not today, not in this turn, or not with this model.
+    Refused(Refused),
 }
 
 impl Budget {
@@ -181,7 +181,7 @@ mod tests {
                     }
                     Admission::Later => std::thread::yield_now(),
                     Admission::Refused(why) => {
-                        assert!(why.contains("tokens_per_day = 20000"), "{why}");
+                        assert!(why.to_string().contains("tokens_per_day = 20000"), "{why}");
                         refused.fetch_add(1, Ordering::Relaxed);
                         return;
                     }

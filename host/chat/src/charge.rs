@@ -79,7 +79,8 @@ pub(crate) fn size(question: &Question) -> usize {
     question.instructions.len() + tools + question.messages.iter().map(of_message).sum::<usize>()
 }
 
-fn of_message(message: &Message) -> usize {
+/// The bytes of a message, about.
+pub(crate) fn of_message(message: &Message) -> usize {
     let part = |part: &Part| match part {
         Part::Text(text) => text.len(),
         Part::Image(image) => image.data.len(),

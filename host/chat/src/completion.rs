@@ -223,8 +223,8 @@ async fn pass(received: Vec<Event>, gathering: &mut Gathering, events: &mpsc::Se
     Ok(())
 }
 
-/// Sends a request, again where that may help, and returns the answer that counts. `is_charged` is whether an API has it
-/// that may answer, or does.
+/// Sends a request, again where that may help, and returns the answer that counts. `is_charged` is whether an API may have
+/// it and has not refused it: also where its answer is not read, or never came.
 async fn sent<'a>(
     facts: &'a FeatureFacts,
     scope: &HttpScope,
@@ -239,15 +239,9 @@ async fn sent<'a>(
     let mut attempt = 1;
     loop {
         let client = &facts.services.http;
-        is_charged.store(true, Ordering::Release);
-        let answer = client.stream(&facts.http_account, scope, request.clone(), REQUEST_TIMEOUTS, facts.ended()).await;
-        let is_answered = match &answer {
-            Ok(answer) => (200..300).contains(&answer.status),
-            // The connection broke, or the time ran out. Every other reason is one for which it was not sent.
-            Err(error) => matches!(error, HttpError::Failed(_)),
-        };
-        is_charged.store(is_answered, Ordering::Release);
-        let answer = answer?;
+        let (account, request) = (&facts.http_account, request.clone());
+        let answer = client.stream(account, scope, request, REQUEST_TIMEOUTS, facts.ended(), is_charged).await?;
+        is_charged.store((200..300).contains(&answer.status), Ordering::Release);
         let again = answer.status == 429 || answer.status >= 500;
         let wait = retry_after(&answer.headers, SystemTime::now()).unwrap_or(pause);
         if !again || attempt == MAX_ATTEMPTS || wait > MAX_BACKOFF {

@@ -2,10 +2,12 @@
 //!
 //! Texts, thoughts and calls of whole answers become messages; of an answer that broke off its text alone, unless
 //! another model was asked instead. A call without a result has one that says so, since APIs refuse a question without.
-//! Data of tools is fenced. What is before a compaction is a digest: what people said, decisions, ids of plans.
+//! Data of tools is fenced. What is before a compaction is a digest: what people said, decisions, ids of plans. Where a
+//! single turn is too long, its oldest results are sent as excerpts; what is kept of them stays whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::charge::of_message;
 use crate::fence;
 use crate::record::{ChatEvent, PlanOutcome, Recorded};
 use crate::tools::SkillFacts;
@@ -18,6 +20,10 @@ const MAX_DIGEST: usize = 24 * 1024;
 const MAX_DECISIONS: usize = 3 * MAX_DIGEST;
 /// Bytes of one message in a digest, and of a notification.
 const MAX_QUOTE: usize = 600;
+/// Bytes of an excerpt of a result.
+const MAX_SHORTENED: usize = 1024;
+/// The last results, which are sent whole.
+const WHOLE_RESULTS: usize = 2;
 /// The name of the tool with which a model reads a skill.
 pub const READ_SKILL: &str = "conductor_read_skill";
 
@@ -51,8 +57,38 @@ pub fn instructions(skills: &[SkillFacts]) -> String {
 
 /// The messages of a conversation for `model`, oldest first. The last one is the user's.
 pub fn messages(events: &[Recorded], model: &str) -> Vec<Message> {
+    built(events, model, 0)
+}
+
+/// The same with at most `max` bytes, about, as far as excerpts of results can do it: the oldest become shorter first, and
+/// the last two not at all. Also returns whether there are such excerpts.
+pub fn messages_within(events: &[Recorded], model: &str, max: usize) -> (Vec<Message>, bool) {
+    let whole = built(events, model, 0);
+    let saved = |one: &Recorded| match &one.event {
+        ChatEvent::CallEnded { tool, result, .. } => {
+            Some(shown_result(tool, result, false).len().saturating_sub(shown_result(tool, result, true).len()))
+        }
+        _ => None,
+    };
+    let saved: Vec<usize> = events[compacted(events)..].iter().filter_map(saved).collect();
+    let (mut size, mut shortened) = (whole.iter().map(of_message).sum::<usize>(), 0);
+    for saved in &saved[..saved.len().saturating_sub(WHOLE_RESULTS)] {
+        if size <= max {
+            break;
+        }
+        size = size.saturating_sub(*saved);
+        shortened += 1;
+    }
+    if saved[..shortened].iter().all(|saved| *saved == 0) {
+        return (whole, false);
+    }
+    (built(events, model, shortened), true)
+}
+
+/// The messages, with excerpts of so many results.
+fn built(events: &[Recorded], model: &str, shortened: usize) -> Vec<Message> {
     let (before, after) = events.split_at(compacted(events));
-    let mut builder = Builder { model, ..Builder::default() };
+    let mut builder = Builder { model, to_shorten: shortened, ..Builder::default() };
     if !before.is_empty() {
         builder.user(Part::Text(digest(before, &open_plans(events).collect())));
     }
@@ -91,6 +127,8 @@ fn compacted(events: &[Recorded]) -> usize {
 #[derive(Debug, Default)]
 struct Builder<'m> {
     model: &'m str,
+    /// How many of the next results are sent as excerpts.
+    to_shorten: usize,
     messages: Vec<Message>,
     /// Of the answer that is not whole.
     open: Vec<Part>,
@@ -157,7 +195,8 @@ impl Builder<'_> {
             }
             ChatEvent::Plan { call, plan } => self.plans.entry(call.clone()).or_default().push(plan.clone()),
             ChatEvent::CallEnded { call, tool, result, failed } => {
-                let mut content = fence::fenced(&format!("result of {tool}"), result);
+                let mut content = shown_result(tool, result, self.to_shorten > 0);
+                self.to_shorten = self.to_shorten.saturating_sub(1);
                 for plan in self.plans.remove(call).unwrap_or_default() {
                     content += &format!("\nThe plan {plan} waits for the person. Nothing has changed yet.");
                 }
@@ -222,6 +261,18 @@ impl Builder<'_> {
         self.settle();
         self.messages
     }
+}
+
+/// What a model reads of a tool's result: all of it, or an excerpt if it is much longer.
+fn shown_result(tool: &str, result: &str, shortened: bool) -> String {
+    if !shortened || result.len() <= 2 * MAX_SHORTENED {
+        return fence::fenced(&format!("result of {tool}"), result);
+    }
+    let excerpt = fence::fenced(&format!("beginning of a result of {tool}"), &excerpt_lines(result, MAX_SHORTENED));
+    let size = result.len();
+    format!(
+        "{excerpt}\n(The host: this result of {size} bytes is shortened here. Call the tool again if you need the rest.)"
+    )
 }
 
 /// What a model reads about a plan that was decided.

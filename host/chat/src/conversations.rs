@@ -25,7 +25,7 @@ use crate::models::{Exchange, FeatureUsage, SWITCHED_OFF};
 use crate::record::{ChatEvent, PlanOutcome};
 use crate::running::{Listed, Place, Running, STOP_TIMEOUT};
 use crate::store::usage::{Used, UsedBy};
-use crate::store::{ConversationStore, StoreError};
+use crate::store::{ConversationStore, ConversationView, StoreError};
 use crate::tools::{self, Tools};
 use crate::turn::{Shared, Turn};
 pub use crate::watch::ChatUpdate;
@@ -33,11 +33,14 @@ use crate::watch::Watch;
 use crate::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_sandbox::bindings::Error;
 use conductor_services::error::ServiceError;
+use conductor_terminal::excerpt;
 
 /// Turns at once.
 pub const MAX_TURNS: usize = 128;
 /// Bytes of what a person says at once.
 pub const MAX_MESSAGE: usize = 256 * 1024;
+/// Bytes of the name of a model that there is not, as errors have it.
+const MAX_SHOWN_NAME: usize = 64;
 /// Threads that turns work on.
 const WORKERS: usize = 2;
 /// Threads that wait for the disk.
@@ -76,6 +79,9 @@ pub enum TurnError {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+/// Why a model gave no answer, for clients other than the owner's: what its API says of it may repeat what was asked.
+pub const NO_ANSWER: &str = "it gave no answer; the owner is shown why";
 
 /// How a model is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -174,6 +180,18 @@ impl Conversations {
         self.tools.models()
     }
 
+    /// Begins a conversation with a model, or the default one.
+    ///
+    /// # Errors
+    /// [`TurnError::Model`], [`TurnError::Stopping`], [`TurnError::Store`].
+    pub fn begin(&self, model: Option<&str>) -> Result<ConversationView, TurnError> {
+        if let Some(name) = model {
+            let models = self.tools.models().ok_or(TurnError::Stopping)?;
+            check_model(&models, name)?;
+        }
+        Ok(self.store.begin(model)?)
+    }
+
     /// Says something in a conversation, and has a turn begin; from now on with another model, if one is named. Returns
     /// the number of the event before the turn's first.
     ///
@@ -189,11 +207,7 @@ impl Conversations {
             return Err(TurnError::Off);
         }
         if let Some(name) = model {
-            let known = models.in_order(None);
-            let all: Vec<String> = models.views().into_iter().map(|view| view.name).collect();
-            if !all.iter().any(|one| one == name) {
-                return Err(TurnError::Model { name: name.to_owned(), known: known.join(", ") });
-            }
+            check_model(&models, name)?;
         }
         let before = self.store.view(id)?;
         let cancelled = CancellationToken::new();
@@ -238,6 +252,7 @@ impl Conversations {
             last,
             watch: Arc::clone(&self.watch),
             waits: Arc::default(),
+            is_over: Mutex::default(),
         });
         let model = model.map(str::to_owned).or(before.model);
         runtime.spawn(async move {
@@ -279,11 +294,18 @@ impl Conversations {
     /// # Errors
     /// See [`TurnError`].
     pub fn delete(&self, id: u64) -> Result<(), TurnError> {
-        let turns = self.running.settled(id);
-        if turns.contains_key(&id) {
-            return Err(TurnError::Busy(id));
+        {
+            let turns = self.running.settled(id);
+            if turns.contains_key(&id) {
+                return Err(TurnError::Busy(id));
+            }
+            self.store.delete(id)?;
         }
-        Ok(self.store.delete(id)?)
+        // Whatever follows it looks once more, and finds that there is nothing.
+        if let Some(last) = self.followed.lock().get(&id) {
+            last.send_modify(|_| ());
+        }
+        Ok(())
     }
 
     /// Keeps what became of a plan in the conversation that it was proposed in, so that the model hears it with the next
@@ -336,6 +358,15 @@ impl Conversations {
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         ModelHealth { model: model.to_owned(), error, took_ms }
     }
+}
+
+/// # Errors
+/// [`TurnError::Model`].
+fn check_model(models: &crate::Models, name: &str) -> Result<(), TurnError> {
+    if models.configured().contains_key(name) {
+        return Ok(());
+    }
+    Err(TurnError::Model { name: excerpt(name, MAX_SHOWN_NAME), known: models.in_order(None).join(", ") })
 }
 
 /// Has a model say a word.

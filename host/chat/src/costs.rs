@@ -2,7 +2,7 @@
 //!
 //! A limit stops an exchange before it would be passed. What a question takes is estimated from its bytes, upward; the
 //! answer's length is bounded by what is left. Where a limit of money is set, a model without known prices is not asked:
-//! it is not known whether it stays within the limit. What an exchange took whose API does not say is estimated, too.
+//! it is not known whether it stays within the limit. Another one may be asked then. What an exchange took whose API does not say is estimated, too.
 
 use std::time::Duration;
 
@@ -41,6 +41,17 @@ impl Spent {
         self.turn_tokens = self.turn_tokens.saturating_add(tokens.input).saturating_add(tokens.output);
         self.turn_cost = self.turn_cost.saturating_add(cost.unwrap_or(0));
     }
+}
+
+/// Why an exchange is not admitted, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It could pass a limit.
+    #[error("{0}")]
+    Limit(String),
+    /// A limit of money is set, and the price of the model is unknown.
+    #[error("{0}")]
+    Price(String),
 }
 
 /// What an exchange may take.
@@ -99,7 +110,7 @@ fn longest(declared: Option<&ModelDeclaration>, max_tokens: Option<u32>) -> u64 
 /// What the next exchange may take. `max_tokens` are those that the configuration allows an answer.
 ///
 /// # Errors
-/// Which limit stops the exchange, and what to do.
+/// See [`Refused`].
 pub fn admit(
     limits: &Chat,
     declared: Option<&ModelDeclaration>,
@@ -107,7 +118,7 @@ pub fn admit(
     question: usize,
     max_tokens: Option<u32>,
     spent: &Spent,
-) -> Result<Allowance, String> {
+) -> Result<Allowance, Refused> {
     let input = estimate(question);
     let most = longest(declared, max_tokens);
     let least_output = most.min(MIN_OUTPUT);
@@ -119,9 +130,9 @@ pub fn admit(
         let Some(limit) = limit else { continue };
         let left = limit.saturating_sub(used).saturating_sub(input);
         if left < least_output {
-            return Err(format!(
+            return Err(Refused::Limit(format!(
                 "the next question may take {input} tokens, and {used} of `{name} = {limit}` under [chat] are used"
-            ));
+            )));
         }
         output = output.min(left);
     }
@@ -136,18 +147,18 @@ pub fn admit(
     ] {
         let Some(limit) = limit else { continue };
         let (Some(least), Some(whole)) = (price(least_output), price(output)) else {
-            return Err(format!(
+            return Err(Refused::Price(format!(
                 "the price of {model} is unknown, so that `{name}` under [chat] could be passed; remove the limit, set one \
                  of tokens, or ask a model whose price is known"
-            ));
+            )));
         };
         let left = nanos(limit).saturating_sub(used);
         if least > left {
-            return Err(format!(
+            return Err(Refused::Limit(format!(
                 "the next question may cost {}, and {} of `{name} = {limit}` under [chat] are used",
                 dollars(least),
                 dollars(used)
-            ));
+            )));
         }
         if whole > left {
             output = affordable(least_output, output, left, price);
@@ -206,7 +217,10 @@ mod tests {
             admit(limits, declared, model, 100, configured, &Spent::default()).map(|allowed| allowed.max_tokens)
         };
         let refused = admitted(&set, None, "local", None).unwrap_err();
-        assert!(refused.contains("the price of local is unknown"), "{refused}");
+        assert!(
+            matches!(&refused, Refused::Price(why) if why.contains("the price of local is unknown")),
+            "{refused:?}"
+        );
         assert_eq!(admitted(&limits(None, None), None, "local", None), Ok(None));
         assert_eq!(admitted(&set, Some(&priced), "m", None), Ok(None));
         assert_eq!(admitted(&set, Some(&priced), "m", Some(100)), Ok(Some(100)), "as the person said");
@@ -218,7 +232,7 @@ mod tests {
         let used = |turn_tokens| Spent { turn_tokens, ..Spent::default() };
         assert_eq!(admit(&set, None, "m", 2000, None, &used(0)).unwrap().max_tokens, Some(1000));
         let refused = admit(&set, None, "m", 2000, None, &used(900)).unwrap_err();
-        assert!(refused.contains("tokens_per_turn = 2000"), "{refused}");
+        assert!(matches!(&refused, Refused::Limit(why) if why.contains("tokens_per_turn = 2000")), "{refused:?}");
     }
 
     // LLM-5

@@ -92,9 +92,12 @@ impl Models {
     /// The change that adds a model.
     ///
     /// # Errors
-    /// `Invalid`: no such provider, or the name is taken.
+    /// `Invalid`: no such provider, its address is not one of an API, or the name is taken.
     pub fn adding(&self, new: &NewModel) -> Result<ModelChange, Error> {
         let view = self.provider_view(&new.provider)?;
+        if new.url.is_some() {
+            site(&view, new.url.as_deref())?;
+        }
         let name = match &new.name {
             Some(name) if self.configured().contains_key(name) => {
                 return Err(Error::Invalid(format!(
@@ -142,26 +145,13 @@ impl Models {
 
     /// What of a model's access no other model needs.
     fn leftovers(&self, name: &str, model: &config::Model) -> Leftovers {
-        let others: Vec<&config::Model> =
-            self.configured().iter().filter(|(other, _)| *other != name).map(|(_, other)| other).collect();
-        let view = self.provider_view(&model.provider).ok();
-        let own = |model: &config::Model| {
-            let view = self.provider_view(&model.provider).ok()?;
-            model.secret.clone().or_else(|| view.secret.filter(|_| model.url.is_none()))
-        };
-        let secret = own(model).filter(|id| !others.iter().any(|other| own(other).as_ref() == Some(id)));
-        let mut left = Leftovers { secret, ..Leftovers::default() };
-        let is_shared = others.iter().any(|other| other.provider == model.provider && other.url == model.url);
-        let Some(view) = view.filter(|_| !is_shared) else { return left };
-        let Ok(site) = site(&view, model.url.as_deref()) else { return left };
-        let grants = self.provider_grants(&view.name);
-        if grants.http.contains(&site) {
-            left.capabilities.push(network_word(&view.network, &site));
-            let of_site = grants.secrets.iter().filter(|secret| secret.hosts.contains(&site));
-            left.capabilities.extend(of_site.map(|secret| secret_word(&secret.id, &site)));
-            left.feature = Some(feature_of(&view).to_owned());
-        }
-        left
+        let others = self.configured().iter().filter(|(other, _)| *other != name);
+        let others: Vec<Known<'_>> = others.map(|(_, other)| self.known(other)).collect();
+        left_by(&self.known(model), &others, &self.provider_grants(&model.provider))
+    }
+
+    fn known<'m>(&self, model: &'m config::Model) -> Known<'m> {
+        Known { model, provider: self.provider_view(&model.provider).ok() }
     }
 
     /// A provider by its name.
@@ -178,6 +168,45 @@ impl Models {
             Error::Invalid(format!("there is no provider {name:.64?}; {there}{near}"))
         })
     }
+}
+
+/// A model of the configuration, and its provider. `None` if no feature in force has it.
+struct Known<'m> {
+    model: &'m config::Model,
+    provider: Option<ProviderView>,
+}
+
+impl Known<'_> {
+    /// The id of the key that it is asked with.
+    fn key(&self) -> Option<String> {
+        let own = || {
+            let provider = self.provider.as_ref()?;
+            provider.secret.clone().filter(|_| is_own(provider, self.model.url.as_deref()))
+        };
+        self.model.secret.clone().or_else(own)
+    }
+
+    /// The feature that asks it, and where.
+    fn place(&self) -> Option<(&ProviderView, HostPattern)> {
+        let provider = self.provider.as_ref()?;
+        Some((provider, site(provider, self.model.url.as_deref()).ok()?))
+    }
+}
+
+/// What no other model needs when one is removed. `grants` are those of its provider's feature.
+fn left_by(removed: &Known<'_>, others: &[Known<'_>], grants: &Grants) -> Leftovers {
+    let secret = removed.key().filter(|id| !others.iter().any(|other| other.key().as_ref() == Some(id)));
+    let mut left = Leftovers { secret, ..Leftovers::default() };
+    let Some((provider, site)) = removed.place() else { return left };
+    let is_there =
+        |other: &Known<'_>| other.place().is_some_and(|(other, at)| other.feature == provider.feature && at == site);
+    if grants.http.contains(&site) && !others.iter().any(is_there) {
+        left.capabilities.push(network_word(&provider.network, &site));
+        let of_site = grants.secrets.iter().filter(|secret| secret.hosts.contains(&site));
+        left.capabilities.extend(of_site.map(|secret| secret_word(&secret.id, &site)));
+        left.feature = Some(feature_of(provider).to_owned());
+    }
+    left
 }
 
 fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a String>) -> String {
@@ -206,11 +235,19 @@ fn secret_of(provider: &ProviderView, at: &Endpoint) -> Option<String> {
     if at.secret.is_some() {
         return at.secret.clone();
     }
-    let Some(url) = at.url.as_ref().filter(|url| provider.url.as_ref() != Some(url)) else {
-        return provider.secret.clone();
-    };
-    let is_asked = !is_here(url) || at.api_key_env.is_some();
-    provider.secrets.iter().find(|id| *id == ANY_SERVER).filter(|_| is_asked).cloned()
+    match at.url.as_deref() {
+        Some(url) if !is_own(provider, Some(url)) => {
+            let is_asked = !is_here(url) || at.api_key_env.is_some();
+            provider.secrets.iter().find(|id| *id == ANY_SERVER).filter(|_| is_asked).cloned()
+        }
+        _ => provider.secret.clone(),
+    }
+}
+
+/// Whether requests go to the API itself, however its address is written: its provider sends its own key there.
+fn is_own(provider: &ProviderView, url: Option<&str>) -> bool {
+    let to_own = |url| matches!((site(provider, Some(url)), site(provider, None)), (Ok(to), Ok(own)) if to == own);
+    url.is_none_or(to_own)
 }
 
 fn network_word(purpose: &str, site: &HostPattern) -> String {
@@ -237,6 +274,8 @@ fn lacking(grants: &Grants, purpose: &str, site: &HostPattern, secret: Option<&s
 fn free_name(provider: &str, model: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let short: String = model.rsplit('/').next().unwrap_or(model).chars().map(plain).take(MAX_NAME).collect();
+    // What of it can't stand in a name is a hyphen, and a name of hyphens alone says nothing.
+    let short = if short.chars().all(|c| c == '-') { "model".to_owned() } else { short };
     let numbered = (2..).map(|number| format!("{short}-{number}"));
     let mut names = [provider.to_owned(), short.clone()].into_iter().chain(numbered);
     names.find(|name| !is_taken(name)).unwrap_or_default()
@@ -268,8 +307,10 @@ mod tests {
         };
         let is = |site: &str, secret: Option<&str>| (site.to_owned(), secret.map(str::to_owned));
         assert_eq!(of(None, None, None), is("api.anthropic.com", Some("anthropic-key")));
-        let own = view().url;
-        assert_eq!(of(own.as_deref(), None, None), is("api.anthropic.com", Some("anthropic-key")));
+        // However it is written: the provider goes by its host, too.
+        for own in ["https://api.anthropic.com", "https://api.anthropic.com/", "https://API.anthropic.com/v1"] {
+            assert_eq!(of(Some(own), None, None), is("api.anthropic.com", Some("anthropic-key")), "{own}");
+        }
         let here = Some("http://localhost:1234/v1");
         assert_eq!(of(here, None, None), is("localhost:1234", None));
         assert_eq!(of(here, None, Some("KEY")), is("localhost:1234", Some("model-key")));
@@ -283,6 +324,44 @@ mod tests {
             let refused = format!("{:?}", site(&view(), Some(wrong)).unwrap_err());
             assert!(refused.contains("is no address of an API"), "{wrong}: {refused}");
         }
+    }
+
+    // LLM-6: no key and no grant is taken away that another model is asked with.
+    #[test]
+    fn what_another_model_needs_is_not_left_over() {
+        fn known(model: &config::Model) -> Known<'_> {
+            Known { model, provider: Some(view()) }
+        }
+        let model = |url: Option<&str>, secret: Option<&str>| {
+            let [url, secret] = [url, secret].map(|text| text.map(str::to_owned));
+            config::Model { provider: "anthropic".into(), model: "m".into(), url, secret, ..config::Model::default() }
+        };
+        let site: HostPattern = "api.anthropic.com".parse().unwrap();
+        let mut grants = Grants::default();
+        grants.http.push(site.clone());
+        grants.secrets.push(SecretGrant { id: "anthropic-key".into(), hosts: vec![site] });
+        let removed = model(None, None);
+        let left = |other: &config::Model| left_by(&known(&removed), &[known(other)], &grants);
+        let alone = left_by(&known(&removed), &[], &grants);
+        let expected = Leftovers {
+            secret: Some("anthropic-key".into()),
+            feature: Some("anthropic".into()),
+            capabilities: vec![
+                "network:chat=http:api.anthropic.com".into(),
+                "secret:anthropic-key=api.anthropic.com".into(),
+            ],
+        };
+        assert_eq!(alone, expected);
+        assert_eq!(left(&model(Some("https://llm.example.com"), None)), expected);
+        for same in [None, Some("https://api.anthropic.com/"), Some("https://api.anthropic.com/v1")] {
+            assert_eq!(left(&model(same, None)), Leftovers::default(), "{same:?}");
+        }
+        let with_the_key = left(&model(Some("https://llm.example.com"), Some("anthropic-key")));
+        assert_eq!(with_the_key, Leftovers { secret: None, ..expected.clone() });
+        // Its feature is switched off for now.
+        let elsewhere = model(Some("https://llm.example.com"), Some("anthropic-key"));
+        let without = Known { model: &elsewhere, provider: None };
+        assert_eq!(left_by(&known(&removed), &[without], &grants).secret, None);
     }
 
     #[test]
@@ -305,5 +384,8 @@ mod tests {
         assert_eq!(free(&[]), "openrouter");
         assert_eq!(free(&["openrouter"]), "model-1-free");
         assert_eq!(free(&["openrouter", "model-1-free"]), "model-1-free-2");
+        for nameless in ["", "vendor/", "模型"] {
+            assert_eq!(free_name("openrouter", nameless, |name| name == "openrouter"), "model");
+        }
     }
 }

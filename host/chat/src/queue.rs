@@ -3,14 +3,15 @@
 //! A provider's feature has at most [`MAX_EXCHANGES`] exchanges under way, and a provider so many requests in a minute.
 //! Askers that wait take turns, whatever the number of their exchanges: a feature that asks a hundred times delays a
 //! conversation by one exchange and not by a hundred. [`RESERVED_FOR_CONVERSATIONS`] places are not for features that ask,
-//! so that answers that never end keep no conversation waiting.
+//! so that answers that never end keep no conversation waiting. An exchange whose provider may not be asked again yet has
+//! no place while it waits for that, so that the feature's other providers are asked meanwhile.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use conductor_audit::caller::{Caller, Door};
 use conductor_sandbox::bindings::Error;
@@ -27,7 +28,7 @@ const _: () =
     assert!(MAX_EXCHANGES * (limits::MAX_HANDED_OVER_LARGE + INSTANCE_BYTES) <= limits::FEATURE_MEMORY_BYTES / 4 * 3);
 /// Places that features which ask models do not get: they are for conversations.
 pub const RESERVED_FOR_CONVERSATIONS: usize = 2;
-/// Exchanges that wait for the providers of one feature.
+/// Exchanges that wait for one provider.
 pub const MAX_WAITING: usize = 512;
 /// How long an exchange waits for its turn.
 pub const MAX_WAIT: Duration = Duration::from_secs(600);
@@ -46,7 +47,11 @@ pub(crate) struct Queues {
 
 /// The exchanges with the providers of one feature.
 #[derive(Debug, Default)]
-struct Line(Mutex<Exchanges>);
+struct Line {
+    exchanges: Mutex<Exchanges>,
+    /// Notified when an exchange that waited has a place: its provider may then not be asked again for longer.
+    served: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Exchanges {
@@ -54,8 +59,6 @@ struct Exchanges {
     taken: usize,
     /// Of these, the ones of features that ask.
     taken_by_features: usize,
-    /// Waiting.
-    count: usize,
     /// In the order in which they are served.
     askers: VecDeque<Asker>,
 }
@@ -65,8 +68,16 @@ struct Exchanges {
 struct Asker {
     name: String,
     kind: AskerKind,
-    /// Its exchanges, first come first served.
-    exchanges: VecDeque<oneshot::Sender<Place>>,
+    /// Its exchanges, of those with one provider first come first served.
+    exchanges: VecDeque<Waiting>,
+}
+
+/// An exchange that waits.
+#[derive(Debug)]
+struct Waiting {
+    /// That of its provider.
+    rate: Arc<RateLimiter>,
+    given: oneshot::Sender<Place>,
 }
 
 /// What asks a model.
@@ -103,31 +114,49 @@ impl Exchanges {
         self.taken_by_features -= usize::from(kind == AskerKind::Feature);
     }
 
-    /// The next exchange that there is a place for, which it then has.
-    fn next(&mut self) -> Option<(AskerKind, oneshot::Sender<Place>)> {
-        loop {
-            let at = self.askers.iter().position(|asker| self.has_place_for(asker.kind))?;
-            let mut asker = self.askers.remove(at)?;
-            let next = asker.exchanges.pop_front();
-            let kind = asker.kind;
-            if !asker.exchanges.is_empty() {
-                self.askers.push_back(asker);
-            }
-            if let Some(next) = next {
-                self.count -= 1;
-                self.take(kind);
-                return Some((kind, next));
+    /// Has an exchange of `asker` wait, behind the others that wait.
+    fn add(&mut self, asker: &str, kind: AskerKind, rate: Arc<RateLimiter>) -> oneshot::Receiver<Place> {
+        let (given, came) = oneshot::channel();
+        let waiting = Waiting { rate, given };
+        match self.askers.iter_mut().find(|other| other.kind == kind && other.name == asker) {
+            Some(known) => known.exchanges.push_back(waiting),
+            None => {
+                let exchanges = VecDeque::from([waiting]);
+                self.askers.push_back(Asker { name: asker.to_owned(), kind, exchanges });
             }
         }
+        came
+    }
+
+    /// The next exchange that there is a place for, and whose provider may be asked at `now`. It has both then.
+    fn next(&mut self, now: Instant) -> Option<(AskerKind, oneshot::Sender<Place>)> {
+        self.forget_gone();
+        let (at, first) = self.askers.iter().enumerate().find_map(|(at, asker)| {
+            let mut exchanges = self.has_place_for(asker.kind).then(|| asker.exchanges.iter())?;
+            Some((at, exchanges.position(|one| one.rate.take(now))?))
+        })?;
+        let mut asker = self.askers.remove(at)?;
+        let next = asker.exchanges.remove(first)?;
+        let kind = asker.kind;
+        if !asker.exchanges.is_empty() {
+            self.askers.push_back(asker);
+        }
+        self.take(kind);
+        Some((kind, next.given))
     }
 
     /// Forgets exchanges that are no longer waited for.
     fn forget_gone(&mut self) {
         for asker in &mut self.askers {
-            asker.exchanges.retain(|one| !one.is_closed());
+            asker.exchanges.retain(|one| !one.given.is_closed());
         }
         self.askers.retain(|asker| !asker.exchanges.is_empty());
-        self.count = self.askers.iter().map(|asker| asker.exchanges.len()).sum();
+    }
+
+    /// How many wait for the provider with this rate.
+    fn waiting_for(&self, rate: &Arc<RateLimiter>) -> usize {
+        let exchanges = self.askers.iter().flat_map(|asker| &asker.exchanges);
+        exchanges.filter(|one| Arc::ptr_eq(&one.rate, rate)).count()
     }
 }
 
@@ -153,54 +182,68 @@ impl Drop for Place {
 impl Line {
     /// Gives a place back, and the next exchange that waits gets it.
     fn leave(self: &Arc<Self>, kind: AskerKind) {
-        self.0.lock().give_back(kind);
+        self.exchanges.lock().give_back(kind);
+        self.serve();
+    }
+
+    /// Gives places to the exchanges that may begin now.
+    fn serve(self: &Arc<Self>) {
         loop {
-            let Some((kind, next)) = self.0.lock().next() else { return };
-            match next.send(Place(Some((Arc::clone(self), kind)))) {
-                Ok(()) => return,
-                // Its asker has gone, so the next one has it. Dropped here it would come back to this line.
-                Err(mut place) => {
-                    place.0 = None;
-                    self.0.lock().give_back(kind);
-                }
+            let Some((kind, next)) = self.exchanges.lock().next(Instant::now()) else { return };
+            // Its asker may have gone. Dropped here its place would come back to this line.
+            if let Err(mut place) = next.send(Place(Some((Arc::clone(self), kind)))) {
+                place.0 = None;
+                self.exchanges.lock().give_back(kind);
             }
+            self.served.notify_waiters();
         }
     }
 
-    async fn enter(self: Arc<Self>, asker: &str, kind: AskerKind) -> Result<Place, Error> {
-        let came = {
-            let mut waiting = self.0.lock();
-            if waiting.has_place_for(kind) {
-                waiting.take(kind);
-                return Ok(Place(Some((Arc::clone(&self), kind))));
+    /// Waits for a place and for the provider's rate; in turn, and for one as long as for the other.
+    async fn enter(self: Arc<Self>, asker: &str, kind: AskerKind, rate: &Arc<RateLimiter>) -> Result<Place, NotServed> {
+        let mut came = {
+            let mut exchanges = self.exchanges.lock();
+            exchanges.forget_gone();
+            if exchanges.waiting_for(rate) >= MAX_WAITING {
+                return Err(NotServed::TooMany);
             }
-            if waiting.count >= MAX_WAITING {
-                waiting.forget_gone();
-            }
-            if waiting.count >= MAX_WAITING {
-                return Err(Error::Exhausted(format!(
-                    "{MAX_WAITING} exchanges wait for this provider; try again later"
-                )));
-            }
-            waiting.count += 1;
-            let (given, came) = oneshot::channel();
-            match waiting.askers.iter_mut().find(|other| other.kind == kind && other.name == asker) {
-                Some(known) => known.exchanges.push_back(given),
-                None => {
-                    let exchanges = VecDeque::from([given]);
-                    waiting.askers.push_back(Asker { name: asker.to_owned(), kind, exchanges });
+            exchanges.add(asker, kind, Arc::clone(rate))
+        };
+        self.serve();
+        if let Ok(place) = came.try_recv() {
+            return Ok(place);
+        }
+        let served = async {
+            loop {
+                // Heard from here on, so that no change is missed after the rate was looked at.
+                let others = self.served.notified();
+                let wait = rate.wait(Instant::now());
+                tokio::select! {
+                    biased;
+                    place = &mut came => return place.map_err(|_| NotServed::NoPlace),
+                    () = others => {}
+                    // Without a wait it is for a place, and whatever leaves gives it one.
+                    () = tokio::time::sleep(wait), if !wait.is_zero() => self.serve(),
                 }
             }
-            came
         };
-        match tokio::time::timeout(MAX_WAIT, came).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => Err(Error::Exhausted(format!(
-                "the provider had no place for it within {} s; try again later",
-                MAX_WAIT.as_secs()
-            ))),
+        match tokio::time::timeout(MAX_WAIT, served).await {
+            Ok(served) => served,
+            Err(_) if !rate.wait(Instant::now()).is_zero() => Err(NotServed::Rate),
+            Err(_) => Err(NotServed::NoPlace),
         }
     }
+}
+
+/// Why an exchange got no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NotServed {
+    /// As many wait as may.
+    TooMany,
+    /// None came free in time.
+    NoPlace,
+    /// The provider may still not be asked again.
+    Rate,
 }
 
 impl Queues {
@@ -231,25 +274,20 @@ impl Queues {
         kind: AskerKind,
     ) -> Result<Place, Error> {
         let line = Arc::clone(self.lines.lock().entry(feature.to_owned()).or_default());
-        let place = line.enter(asker, kind).await?;
-        let rate = self.rate(provider);
-        // The place is held while it waits for the rate, so that the order stays.
-        let deadline = Instant::now() + MAX_WAIT;
-        loop {
-            let now = Instant::now();
-            if rate.take(now) {
-                return Ok(place);
-            }
-            let wait = rate.wait(now).max(Duration::from_millis(1));
-            if now + wait > deadline {
-                return Err(Error::Exhausted(format!(
+        let entered = line.enter(asker, kind, &self.rate(provider)).await;
+        entered.map_err(|why| {
+            Error::Exhausted(match why {
+                NotServed::TooMany => format!("{MAX_WAITING} exchanges wait for this provider; try again later"),
+                NotServed::NoPlace => {
+                    format!("the provider had no place for it within {} s; try again later", MAX_WAIT.as_secs())
+                }
+                NotServed::Rate => format!(
                     "too many requests to the provider {provider}: {} a minute may be made to its models \
                      (`model_requests` under [tools.per_minute])",
                     self.per_minute
-                )));
-            }
-            tokio::time::sleep(wait).await;
-        }
+                ),
+            })
+        })
     }
 
     fn rate(&self, provider: &str) -> Arc<RateLimiter> {
@@ -386,6 +424,53 @@ mod tests {
         assert!(now(&mut more).is_none(), "no more places than there were");
         held.pop();
         assert!(now(&mut more).is_some());
+    }
+
+    // LLM-2
+    #[tokio::test]
+    async fn what_waits_for_the_rate_of_a_provider_holds_no_place_of_the_others() {
+        // One at once, and ten seconds until the next.
+        let queues = Queues::new(6);
+        let enter = |provider| -> Wait<'_> { Box::pin(queues.enter("f", provider, "a", AskerKind::Conversation)) };
+        let _first = now(&mut enter("slow")).expect("the first one").unwrap();
+        let mut slow: Vec<Wait<'_>> = (0..MAX_EXCHANGES + MAX_WAITING).map(|_| enter("slow")).collect();
+        let refused = slow.iter_mut().filter_map(now).map(Result::unwrap_err).count();
+        assert_eq!(refused, MAX_EXCHANGES, "as many wait as may");
+        let other = now(&mut enter("other")).expect("it waits for no other provider");
+        assert!(other.is_ok(), "{other:?}");
+    }
+
+    #[test]
+    fn askers_take_turns_where_they_wait_for_a_rate() {
+        let (mut exchanges, start) = (Exchanges::default(), Instant::now());
+        let rate = Arc::new(RateLimiter::new(1.0, 1.0));
+        assert!(rate.take(start));
+        let mut add = |asker| exchanges.add(asker, AskerKind::Conversation, Arc::clone(&rate));
+        let mut waits = [add("greedy"), add("greedy"), add("modest")];
+        assert!(exchanges.next(start).is_none());
+        let mut order = Vec::new();
+        for second in 1..=3 {
+            let (_, next) = exchanges.next(start + Duration::from_secs(second * 2)).expect("one has its turn");
+            next.send(Place::free()).unwrap();
+            order.extend(waits.iter_mut().position(|wait| wait.try_recv().is_ok()));
+        }
+        assert_eq!(order, [0, 2, 1]);
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_rate_has_its_turn_when_it_comes_also_where_there_was_no_place() {
+        let queues = Queues::new(600);
+        let mut held = Vec::new();
+        for _ in 0..MAX_EXCHANGES {
+            held.push(enter(&queues, "a").await.unwrap());
+        }
+        queues.left("p");
+        let (mut first, mut second) = (wait(&queues, "b"), wait(&queues, "c"));
+        assert!(now(&mut first).is_none() && now(&mut second).is_none());
+        held.clear();
+        let both = async { (first.await, second.await) };
+        let (first, second) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("both have their turn");
+        assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -25,7 +26,7 @@ use crate::approvals::Approvals;
 use crate::budget::{Admission, Budget, Candidate, Reservation};
 use crate::charge::{self, Taken};
 use crate::context::{self, READ_SKILL};
-use crate::costs::Spent;
+use crate::costs::{Refused, Spent};
 use crate::fence;
 use crate::models::{Exchange, Exchanged, summary};
 use crate::pieces::Pieces;
@@ -54,6 +55,9 @@ const MAX_SAME: u32 = 3;
 const DEFAULT_CONTEXT: usize = 200 * 1024;
 /// Bytes of a context for one of its tokens. The rest is for the answer, tools and what an estimate is off.
 const CONTEXT_BYTES_PER_TOKEN: usize = 2;
+/// What is said of an answer to a question with excerpts of results.
+const SHORTENED: &str =
+    "the turn is longer than the model can read: older results of tools are sent as excerpts; they are kept whole";
 /// Bytes of why something failed.
 const MAX_ERROR: usize = 1000;
 
@@ -75,10 +79,12 @@ pub(crate) struct Shared {
     pub(crate) watch: Arc<Watch>,
     /// How long calls have waited for a person.
     pub(crate) waits: Arc<Waits>,
+    /// Whether the turn's end is kept. Held while events are being kept, so that none of the turn comes after it.
+    pub(crate) is_over: Mutex<bool>,
 }
 
 impl Shared {
-    /// Keeps events, and shows them then.
+    /// Keeps events, and shows them then. Those that come after the turn's end are not kept.
     async fn keep(self: &Arc<Self>, events: Vec<ChatEvent>) -> Result<(), StoreError> {
         if events.is_empty() {
             return Ok(());
@@ -88,15 +94,25 @@ impl Shared {
     }
 
     async fn kept(
-        &self,
+        self: &Arc<Self>,
         append: impl FnOnce() -> Result<Vec<Recorded>, StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
-        let kept = blocking(append).await?;
-        if let Some(last) = kept.last() {
-            self.last.send_replace(last.number);
-        }
-        self.watch.happened(self.conversation, &kept);
-        Ok(())
+        let shared = Arc::clone(self);
+        // What was begun here goes on to its end, also where the call that it is of is aborted meanwhile.
+        blocking(move || {
+            let mut is_over = shared.is_over.lock();
+            if *is_over {
+                return Ok(());
+            }
+            let kept = append()?;
+            if let Some(last) = kept.last() {
+                *is_over = matches!(last.event, ChatEvent::TurnEnded { .. });
+                shared.last.send_replace(last.number);
+            }
+            shared.watch.happened(shared.conversation, &kept);
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -149,6 +165,8 @@ pub(crate) struct Turn {
     at: usize,
     failed: Option<String>,
     events: Vec<Recorded>,
+    /// Whether the last question has excerpts of results.
+    is_shortened: bool,
     deadline: Instant,
     steps: u32,
     calls: usize,
@@ -159,6 +177,27 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// A turn in which nothing was asked yet. `model` is asked first; `None` if it is the default one.
+    fn new(shared: Arc<Shared>, models: &Models, model: Option<&str>) -> Self {
+        let limits = models.chat().clone();
+        Self {
+            caller: tools::caller(shared.conversation),
+            order: models.in_order(model),
+            deadline: Instant::now() + Duration::from_secs(limits.seconds.into()),
+            limits,
+            at: 0,
+            failed: None,
+            events: Vec::new(),
+            is_shortened: false,
+            steps: 0,
+            calls: 0,
+            spent: Spent::default(),
+            same: HashMap::new(),
+            usage: Usage { input: 0, cached: 0, output: 0 },
+            shared,
+        }
+    }
+
     /// Runs a turn to its end, which is kept. Its first event is there already.
     pub(crate) async fn run(shared: Arc<Shared>, model: Option<String>) {
         let Some(models) = shared.tools.models() else {
@@ -167,22 +206,7 @@ impl Turn {
             let _ = shared.keep(vec![ChatEvent::TurnEnded { outcome: Outcome::Failed, why }]).await;
             return;
         };
-        let limits = models.chat().clone();
-        let mut turn = Self {
-            caller: tools::caller(shared.conversation),
-            order: models.in_order(model.as_deref()),
-            deadline: Instant::now() + Duration::from_secs(limits.seconds.into()),
-            limits,
-            at: 0,
-            failed: None,
-            events: Vec::new(),
-            steps: 0,
-            calls: 0,
-            spent: Spent::default(),
-            same: HashMap::new(),
-            usage: Usage { input: 0, cached: 0, output: 0 },
-            shared,
-        };
+        let mut turn = Self::new(shared, &models, model.as_deref());
         let mut ended = turn.outcome(&models).await;
         // A model's answer that was cut off by the person may be heard of as a failure first.
         if ended.0 == Outcome::Failed && turn.shared.cancelled.is_cancelled() {
@@ -274,7 +298,7 @@ impl Turn {
                 // said so far stays.
                 Err(_) if self.shared.cancelled.is_cancelled() => return Err(End(Outcome::Cancelled, None)),
                 Err(error) => {
-                    // What a hook or a switch does not allow says nothing of the model.
+                    // What a hook, a switch or a limit does not allow says nothing of the model.
                     let is_asked = !matches!(error, Error::Denied(_));
                     let error = excerpt(&ServiceError::from(error).to_string(), MAX_ERROR);
                     if is_asked {
@@ -288,8 +312,8 @@ impl Turn {
         }
     }
 
-    /// What a model is asked now, and what that may take.
-    async fn question(&mut self, models: &Models, model: &str) -> Result<(Question, Reservation), End> {
+    /// What a model is asked now, and what that may take; or why this model is not asked, and the next one is.
+    async fn question(&mut self, models: &Models, model: &str) -> Result<Result<(Question, Reservation), Error>, End> {
         self.catch_up().await?;
         self.notice().await?;
         let declared = models.declared(model);
@@ -302,26 +326,33 @@ impl Turn {
         let skills = self.shared.tools.skills();
         let mut tools: Vec<Tool> = self.shared.tools.list().into_iter().map(described).collect();
         tools.extend((!skills.is_empty()).then(read_skill));
-        let messages = context::messages(&self.events, model);
+        let (messages, is_shortened) = context::messages_within(&self.events, model, room);
+        self.is_shortened = is_shortened;
         let instructions = context::instructions(&skills);
         let (max_tokens, temperature) = models.manner(model);
         let how = Parameters { max_tokens, temperature, top_p: None, stop: Vec::new(), schema: None, effort: None };
         let mut question = Question { instructions, messages, tools, choice: ToolChoice::Auto, how };
         let (limits, turn, model, size) = (self.limits.clone(), self.spent, model.to_owned(), charge::size(&question));
-        let reserved = self.admitted(Candidate { limits, declared, model, question: size, max_tokens, turn }).await?;
+        let candidate = Candidate { limits, declared, model, question: size, max_tokens, turn };
+        let reserved = match self.admitted(candidate).await? {
+            Ok(reserved) => reserved,
+            // It is known of this model alone.
+            Err(Refused::Price(why)) if self.at + 1 < self.order.len() => return Ok(Err(Error::Denied(why))),
+            Err(why) => return Err(End(Outcome::Limit, Some(why.to_string()))),
+        };
         question.how.max_tokens = reserved.allowed.max_tokens;
-        Ok((question, reserved))
+        Ok(Ok((question, reserved)))
     }
 
     /// Reserves what an exchange may take, after others that may take what is left of the day.
-    async fn admitted(&self, exchange: Candidate) -> Result<Reservation, End> {
+    async fn admitted(&self, exchange: Candidate) -> Result<Result<Reservation, Refused>, End> {
         loop {
             let settled = self.shared.budget.settled();
             let (shared, exchange) = (Arc::clone(&self.shared), exchange.clone());
             let admission = blocking(move || shared.budget.admit(&exchange, || shared.store.used_today())).await?;
             match admission {
-                Admission::Admitted(reserved) => return Ok(reserved),
-                Admission::Refused(why) => return Err(End(Outcome::Limit, Some(why))),
+                Admission::Admitted(reserved) => return Ok(Ok(reserved)),
+                Admission::Refused(why) => return Ok(Err(why)),
                 Admission::Later => {}
             }
             tokio::select! {
@@ -332,7 +363,10 @@ impl Turn {
     }
 
     async fn exchange(&mut self, models: &Arc<Models>, model: &str) -> Result<Result<Exchanged, Error>, End> {
-        let (question, reserved) = self.question(models, model).await?;
+        let (question, reserved) = match self.question(models, model).await? {
+            Ok(admitted) => admitted,
+            Err(error) => return Ok(Err(error)),
+        };
         self.shared.keep(vec![ChatEvent::Asked { model: model.to_owned() }]).await?;
         let asker = format!("conversation {}", self.shared.conversation);
         let cancelled = self.shared.cancelled.child_token();
@@ -387,6 +421,7 @@ impl Turn {
     /// conversation; what an API says of holding an answer back is about that answer.
     fn notes(&self, model: &str, stop: &StopReason, report: Option<&Report>) -> Vec<String> {
         let mut notes: Vec<String> = context::left_out(&self.events, model).into_iter().collect();
+        notes.extend(self.is_shortened.then(|| SHORTENED.to_owned()));
         notes.extend(report.into_iter().flat_map(|report| report.notes.clone()));
         if !matches!(stop, StopReason::Filtered) {
             let is_said = |note: &String| {
@@ -724,22 +759,108 @@ mod tests {
         }
     }
 
-    // LLM-3: cancelled between a model's answer and its calls, a turn makes none of them.
-    #[tokio::test]
-    async fn a_turn_that_is_cancelled_makes_no_call() {
-        let tools = Arc::new(Counting::default());
-        let shared = Shared {
-            store: Arc::new(ConversationStore::in_memory().unwrap()),
-            tools: Arc::<Counting>::clone(&tools),
+    /// What a turn shares, in a conversation in which nothing was said.
+    fn shared(tools: &Arc<Counting>) -> Arc<Shared> {
+        let store = ConversationStore::in_memory().unwrap();
+        let conversation = store.begin(None).unwrap().id;
+        Arc::new(Shared {
+            store: Arc::new(store),
+            tools: Arc::<Counting>::clone(tools),
             approvals: Arc::default(),
             budget: Arc::default(),
-            conversation: 1,
+            conversation,
             cancelled: CancellationToken::new(),
             running: Arc::default(),
             last: watch::Sender::new(0),
             watch: Arc::default(),
             waits: Arc::default(),
+            is_over: Mutex::default(),
+        })
+    }
+
+    fn call_ended() -> ChatEvent {
+        ChatEvent::CallEnded { call: "a".into(), tool: "lamp".into(), result: "lit".into(), failed: false }
+    }
+
+    fn turn_ended() -> ChatEvent {
+        ChatEvent::TurnEnded { outcome: Outcome::Limit, why: None }
+    }
+
+    fn kept(shared: &Shared) -> Vec<ChatEvent> {
+        let kept = shared.store.all_events(shared.conversation).unwrap();
+        kept.into_iter().map(|one| one.event).collect()
+    }
+
+    // LLM-3: a turn that is longer than its model's context goes on, and says what is sent of it.
+    #[tokio::test]
+    async fn a_question_has_the_length_that_its_model_can_read() {
+        let shared = shared(&Arc::default());
+        let answered = || ChatEvent::Answered {
+            model: "m".into(),
+            stop: "tools".into(),
+            usage: Tokens::default(),
+            cost: None,
+            estimated: false,
+            prices_as_of: None,
+            notes: Vec::new(),
         };
+        let mut events = vec![ChatEvent::Message { text: "look".into() }];
+        for number in 0..10 {
+            let call = format!("c{number}");
+            let (tool, args, result) = ("lamp".to_owned(), "{}".to_owned(), "x".repeat(30_000));
+            events.push(ChatEvent::Asked { model: "m".into() });
+            events.push(ChatEvent::Call { call: call.clone(), tool: tool.clone(), args, mark: None });
+            events.extend([answered(), ChatEvent::CallEnded { call, tool, result, failed: false }]);
+        }
+        shared.keep(events.clone()).await.unwrap();
+        let models = Models::default();
+        let mut turn = Turn::new(Arc::clone(&shared), &models, Some("m"));
+        let Ok(Ok((question, _))) = turn.question(&models, "m").await else { panic!("it is not asked") };
+        let size: usize = question.messages.iter().map(charge::of_message).sum();
+        assert!(size <= DEFAULT_CONTEXT, "{size}");
+        assert_eq!(turn.notes("m", &StopReason::Done, None), [SHORTENED]);
+        assert_eq!(kept(&shared), events, "what is kept stays whole");
+    }
+
+    // LLM-3, LLM-4
+    #[tokio::test]
+    async fn nothing_of_a_turn_is_kept_after_its_end() {
+        let shared = shared(&Arc::default());
+        shared.keep(vec![turn_ended()]).await.unwrap();
+        shared.keep(vec![call_ended()]).await.unwrap();
+        assert_eq!(kept(&shared), [turn_ended()]);
+    }
+
+    // LLM-3, LLM-4: the call is aborted while its end is being kept, and the turn ends.
+    #[tokio::test]
+    async fn what_is_being_kept_of_an_aborted_call_comes_before_the_end_of_its_turn() {
+        let shared = shared(&Arc::default());
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let (go, goes) = std::sync::mpsc::channel::<()>();
+        let store = Arc::clone(&shared.store);
+        let conversation = shared.conversation;
+        let slow = move || {
+            let _ = begun.send(());
+            let _ = goes.recv();
+            store.append(conversation, &[call_ended()])
+        };
+        let writer = Arc::clone(&shared);
+        let call = tokio::spawn(async move { writer.kept(slow).await });
+        begins.await.unwrap();
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+        assert!(shared.is_over.try_lock().is_none(), "the end waits for it");
+        let ends = shared.keep(vec![turn_ended()]);
+        go.send(()).unwrap();
+        ends.await.unwrap();
+        assert_eq!(kept(&shared), [call_ended(), turn_ended()]);
+    }
+
+    // LLM-3: cancelled between a model's answer and its calls, a turn makes none of them.
+    #[tokio::test]
+    async fn a_turn_that_is_cancelled_makes_no_call() {
+        let tools = Arc::new(Counting::default());
+        let shared = shared(&tools);
         let (caller, args) = (tools::caller(1), Map::new());
         let asked = RequestedCall { id: "a".into(), tool: "lamp".into(), args: "{}".into() };
         let made = pass(&shared, &caller, &asked, args.clone(), None).await;

@@ -321,6 +321,23 @@ fn no_question_is_asked_that_could_pass_a_limit() {
     }
 }
 
+// LLM-3, LLM-5: whether a model without a known price stays within a limit of money is not known of it alone.
+#[test]
+fn a_model_whose_price_is_unknown_is_followed_by_one_whose_price_is_known() {
+    let model = Model::new(|_, _| Reply::Text("Here."));
+    let far = format!("[models.far]\nprovider = 'litellm'\nmodel = 'm'\nurl = 'http://127.0.0.1:{}'\n", model.port);
+    let stage = Stage::new(&model, &format!("[chat]\ndollars_per_day = 5\nmodels = ['far', 'local']\n\n{far}"));
+    let events = stage.turn(stage.begin(), "are you there?");
+    assert_eq!((end(&events).0, said(&events).as_str()), (Outcome::Done, "Here."), "{events:?}");
+    let passed_over = events.iter().any(|event| {
+        matches!(event, ChatEvent::ModelFailed { model, error }
+            if model == "far" && error.contains("the price of far is unknown"))
+    });
+    assert!(passed_over, "{events:?}");
+    assert!(!events.contains(&ChatEvent::Asked { model: "far".into() }), "{events:?}");
+    assert_eq!(model.requests().len(), 1);
+}
+
 /// A configuration in which a model that is not free is asked, with these limits.
 fn priced(model: &Model, limits: &str) -> String {
     let port = model.port;
@@ -382,6 +399,21 @@ fn a_limit_of_the_day_is_not_evaded_by_cancelling() {
         assert!(row.tokens.input + row.tokens.output <= 90_000 && row.cost <= 90_000_000, "{row:?}");
         let usage = String::from_utf8(stage.run(&["models", "usage"]).stdout).unwrap();
         assert!(usage.contains(&format!("{cancelled} ({cancelled} estimated)")), "{usage}");
+    }
+}
+
+// LLM-5: what an API answers is charged, also where the host does not read it.
+#[test]
+fn an_answer_whose_head_is_too_large_is_charged() {
+    for (headers, size) in [(200, 1), (1, 100 * 1024)] {
+        let model = Model::new(move |_, _| Reply::Head(headers, size));
+        let stage = Stage::new(&model, &priced(&model, "tokens_per_day = 90000"));
+        let events = stage.turn(stage.begin(), "hello");
+        assert_eq!(end(&events).0, Outcome::Failed, "{events:?}");
+        let rows = stage.client.usage(UsageBy::Model).unwrap();
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.exchanges, row.estimated, row.unknown), (1, 1, 0), "{row:?}");
+        assert!(row.tokens.input > 0 && row.cost > 0, "{row:?}");
     }
 }
 

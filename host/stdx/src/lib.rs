@@ -20,6 +20,7 @@ pub mod pace;
 pub mod plain_file;
 pub mod plural;
 pub mod pool;
+pub mod private_file;
 pub mod rate;
 pub mod strand;
 mod sync;

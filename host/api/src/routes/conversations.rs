@@ -53,7 +53,7 @@ pub(super) fn routes() -> Vec<Route> {
         post::<ConversationView>("/v1/conversations", "beginConversation", "Begin a conversation")
             .scope(Scope::Owner)
             .body::<BeginConversation>()
-            .refuses(&[409, 422, 503])
+            .refuses(&[404, 409, 422, 503])
             .by(begin),
         get::<ConversationView>("/v1/conversations/{id}", "getConversation", "A conversation, without what was said")
             .scope(Scope::Owner)
@@ -185,7 +185,9 @@ pub struct UsageQuery {
 
 /// The number of a conversation in a path.
 fn number(id: &str) -> Result<u64, ErrorResponse> {
-    id.parse().map_err(|_| ErrorResponse::not_found(format!("{id:.40?} is no number of a conversation")))
+    // The store counts up to the largest number with a sign.
+    let number = id.parse::<u64>().ok().filter(|number| i64::try_from(*number).is_ok());
+    number.ok_or_else(|| ErrorResponse::not_found(format!("{id:.40?} is no number of a conversation")))
 }
 
 async fn conversations(
@@ -206,7 +208,7 @@ async fn begin(
     Body(BeginConversation { model }): Body<BeginConversation>,
 ) -> Result<Json<ConversationView>, ErrorResponse> {
     let chat = chat.get()?;
-    Ok(Json(change(&client, move || chat.store().begin(model.as_deref())).await?))
+    Ok(Json(change(&client, move || chat.begin(model.as_deref())).await?))
 }
 
 async fn conversation(
@@ -324,7 +326,9 @@ impl From<StoreError> for ErrorResponse {
         match error {
             StoreError::NotFound(_) => Self::not_found(error),
             StoreError::Full | StoreError::TooLong(_) => Self::new(StatusCode::CONFLICT, Code::Conflict, error),
-            StoreError::Layout { .. } | StoreError::Sqlite(_) | StoreError::Damaged(_) => Self::internal(error),
+            StoreError::Layout { .. } | StoreError::File(_) | StoreError::Sqlite(_) | StoreError::Damaged(_) => {
+                Self::internal(error)
+            }
         }
     }
 }

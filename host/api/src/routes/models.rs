@@ -14,7 +14,7 @@ use crate::door::Client;
 use crate::error::{Body, Code, ErrorResponse, Named};
 use crate::route::{Route, get, post};
 use crate::scope::{By, Scope};
-use conductor_chat::conversations::ModelHealth;
+use conductor_chat::conversations::{ModelHealth, NO_ANSWER};
 use conductor_chat::listing::{AvailableModel, Endpoint};
 use conductor_chat::model_setup::{ModelAccess, ModelChange, NewModel};
 use conductor_chat::models::{ModelSummary, Models, ProviderView};
@@ -64,7 +64,11 @@ pub(super) fn routes() -> Vec<Route> {
         .scope(Scope::Owner)
         .refuses(PLAN)
         .by(propose_removal),
-        post::<ModelHealth>("/v1/models/{name}/check", "checkModel", check).refuses(&[404, 503]).by(checked),
+        // It costs money, which no limit of conversations holds.
+        post::<ModelHealth>("/v1/models/{name}/check", "checkModel", check)
+            .scope(Scope::Owner)
+            .refuses(&[404, 503])
+            .by(checked),
     ]
 }
 
@@ -92,12 +96,16 @@ pub struct ProposedRemoval {
     pub capabilities: Vec<String>,
 }
 
-async fn models(Extension(chat): Extension<Chat>) -> Result<Json<Vec<ModelSummary>>, ErrorResponse> {
+async fn models(
+    Extension(chat): Extension<Chat>,
+    Extension(client): Extension<Client>,
+) -> Result<Json<Vec<ModelSummary>>, ErrorResponse> {
     let chat = chat.get()?;
     let health = chat.health();
     let mut models = chat.models().map(|models| models.views()).unwrap_or_default();
     for model in &mut models {
-        model.error = health.get(&model.name).cloned().flatten();
+        let shown = |why: String| if client.is_owner() { why } else { NO_ANSWER.to_owned() };
+        model.error = health.get(&model.name).cloned().flatten().map(shown);
     }
     Ok(Json(models))
 }

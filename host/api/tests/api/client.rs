@@ -56,26 +56,46 @@ pub fn post(home: &Path, path: &str, body: &Value) -> Answer {
     json(raw(home, &format!("POST {path}"), JSON, body.to_string().as_bytes()))
 }
 
-/// The same over TCP, with the token that this file of the home has.
-pub fn post_by(home: &Path, token: &str, path: &str, body: &Value) -> Answer {
+/// The TCP port, and the head of a request with the token that this file of the home has.
+fn connect_by(home: &Path, token: &str) -> (TcpStream, String) {
     let told: Value = serde_json::from_slice(&fs::read(home.join("api.json")).unwrap()).unwrap();
     let address = told["url"].as_str().unwrap().strip_prefix("http://").unwrap();
     let token = fs::read_to_string(home.join(token)).unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
+    let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
-    let head = format!("host: {address}\r\nauthorization: Bearer {token}\r\n{JSON}");
-    json(exchange(&mut stream, &format!("POST {path}"), &head, body.to_string().as_bytes()))
+    (stream, format!("host: {address}\r\nauthorization: Bearer {token}\r\n"))
+}
+
+/// The same over TCP, with the token that this file of the home has.
+pub fn get_by(home: &Path, token: &str, path: &str) -> Answer {
+    let (mut stream, head) = connect_by(home, token);
+    json(exchange(&mut stream, &format!("GET {path}"), &head, b""))
+}
+
+/// As [`get_by`].
+pub fn post_by(home: &Path, token: &str, path: &str, body: &Value) -> Answer {
+    let (mut stream, head) = connect_by(home, token);
+    json(exchange(&mut stream, &format!("POST {path}"), &format!("{head}{JSON}"), body.to_string().as_bytes()))
 }
 
 /// A stream of lines.
-pub struct Lines(BufReader<UnixStream>);
+pub struct Lines(BufReader<Box<dyn Read + Send>>);
 
 impl Lines {
     /// Begins to listen, and does not read yet.
     pub fn open(home: &Path, query: &str) -> Self {
-        let mut stream = connect(home);
-        stream.write_all(format!("GET /v1/events{query} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).unwrap();
-        let mut lines = Self(BufReader::new(stream));
+        Self::listen(connect(home), "host: x\r\n", query)
+    }
+
+    /// The same over TCP, with the token that this file of the home has.
+    pub fn open_by(home: &Path, token: &str, query: &str) -> Self {
+        let (stream, head) = connect_by(home, token);
+        Self::listen(stream, &head, query)
+    }
+
+    fn listen(mut stream: impl Read + Write + Send + 'static, head: &str, query: &str) -> Self {
+        stream.write_all(format!("GET /v1/events{query} HTTP/1.1\r\n{head}\r\n").as_bytes()).unwrap();
+        let mut lines = Self(BufReader::new(Box::new(stream)));
         let head = lines.line();
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         while lines.line() != "\r\n" {}

@@ -238,6 +238,61 @@ fn a_digest_takes_room_too() {
     assert!((2..30).contains(&shortened), "it is not shortened with every turn: {shortened}");
 }
 
+// LLM-3: a turn that is longer than the model's context goes on.
+#[test]
+fn the_oldest_results_of_a_long_turn_are_sent_as_excerpts() {
+    const ROOM: usize = 60_000;
+    let mut events = vec![said("look everywhere")];
+    for number in 0..10 {
+        let id = format!("c{number}");
+        events.extend([asked("m"), call(&id), answered()]);
+        if number == 0 {
+            events.push(ChatEvent::Plan { call: id.clone(), plan: "p-1".into() });
+        }
+        events.push(ended(&id, &format!("{number} {}", "x".repeat(10_000))));
+    }
+    let events = recorded(events);
+    assert_eq!(compaction(&events, ROOM), None, "there is no turn before");
+    let results = |messages: &[Message]| -> Vec<String> {
+        let result = |part: &Part| match part {
+            Part::ToolResult(result) => Some(result.content.clone()),
+            _ => None,
+        };
+        messages.iter().flat_map(|message| &message.parts).filter_map(result).collect()
+    };
+    let (sent, is_shortened) = messages_within(&events, "m", ROOM);
+    let size: usize = sent.iter().map(of_message).sum();
+    assert!(is_shortened && size <= ROOM, "{size}");
+    assert_eq!(shape(&sent), shape(&messages(&events, "m")), "nothing is left out");
+    let all = results(&sent);
+    let short = all.iter().take_while(|result| result.len() < 2000).count();
+    assert!(all[short..].iter().all(|result| result.len() > 10_000), "the newest are whole");
+    assert_eq!(short, 5, "as few as will do");
+    for result in &all[..short] {
+        assert!(result.contains("(The host: this result of 10002 bytes is shortened here."), "{result}");
+    }
+    assert!(all[0].starts_with("Data (beginning of a result of look); ") && all[0].contains("\n| 0 xxx"), "{}", all[0]);
+    assert!(all[0].ends_with("The plan p-1 waits for the person. Nothing has changed yet."), "{}", all[0]);
+    // Where all of it fits it is whole, and the last two always are.
+    let (sent, is_shortened) = messages_within(&events, "m", 200_000);
+    assert!(!is_shortened && results(&sent).iter().all(|result| result.len() > 10_000));
+    let (sent, _) = messages_within(&events, "m", 0);
+    let whole: Vec<bool> = results(&sent).iter().map(|result| result.len() > 10_000).collect();
+    assert_eq!(whole, [[false; 8].as_slice(), &[true; 2]].concat());
+}
+
+#[test]
+fn results_that_are_short_are_sent_whole_however_long_their_turn_is() {
+    let mut events = vec![said(&"x".repeat(5000))];
+    for id in ["a", "b", "c"] {
+        events.extend([asked("m"), call(id), answered(), ended(id, &"y".repeat(1500))]);
+    }
+    let events = recorded(events);
+    let (sent, is_shortened) = messages_within(&events, "m", 1000);
+    assert!(!is_shortened);
+    assert_eq!(format!("{sent:?}"), format!("{:?}", messages(&events, "m")));
+}
+
 fn any_event() -> impl Strategy<Value = ChatEvent> {
     prop_oneof![
         Just(said("s")),

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{ChatEvent, Outcome, Recorded};
 use conductor_stdx::clock::unix_millis;
+use conductor_stdx::private_file;
 use conductor_terminal::excerpt;
 
 pub mod usage;
@@ -106,6 +107,9 @@ pub enum StoreError {
         /// The layout of the file.
         found: usize,
     },
+    /// The file can't be made.
+    #[error("conversations.sqlite: {0}")]
+    File(#[from] std::io::Error),
     /// The file can't be read or written.
     #[error("conversations.sqlite: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -158,14 +162,9 @@ impl ConversationStore {
     /// See [`StoreError`].
     pub fn open(home: &Path) -> Result<Self, StoreError> {
         let path = home.join("conversations.sqlite");
-        let connection = Connection::open(&path)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            // What is beside it has the same permissions.
-            let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600));
-        }
-        Self::new(connection)
+        // What SQLite makes beside it has the same permissions.
+        private_file::make(&path)?;
+        Self::new(Connection::open(&path)?)
     }
 
     /// A store that forgets when it is dropped.
@@ -178,9 +177,11 @@ impl ConversationStore {
 
     fn new(connection: Connection) -> Result<Self, StoreError> {
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        // FULL syncs the log with every commit. The file may be damaged, so nothing in its schema is trusted.
+        // FULL syncs the log with every commit. The file may be damaged, so nothing in its schema is trusted. What is deleted is
+        // overwritten.
         connection.execute_batch(
             "PRAGMA trusted_schema = OFF;
+             PRAGMA secure_delete = ON;
              PRAGMA cell_size_check = ON;
              PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
@@ -302,6 +303,8 @@ impl ConversationStore {
         let mut query = connection.prepare_cached(
             "SELECT number, at, event FROM events WHERE conversation = ?1 AND number > ?2 ORDER BY number LIMIT ?3",
         )?;
+        // The largest number that the file can have.
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
         let mut rows = query.query(params![id, after, most])?;
         let (mut events, mut size) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
@@ -359,11 +362,20 @@ impl ConversationStore {
     /// stay with the one that they were proposed in. A turn that this cuts is closed.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// See [`StoreError`]; then there is no fork.
     pub fn fork(&self, id: u64, through: Option<u64>) -> Result<ConversationView, StoreError> {
         let from = self.view(id)?;
         let fork = self.begin(from.model.as_deref())?;
-        let through = through.unwrap_or(from.last);
+        let copied = self.copy(id, fork.id, through.unwrap_or(from.last));
+        if copied.is_err() {
+            // Why it was not copied says more than why this fails, too.
+            let _ = self.delete(fork.id);
+        }
+        copied
+    }
+
+    /// Appends the events of a conversation up to the number `through` to a fork that has none.
+    fn copy(&self, id: u64, fork: u64, through: u64) -> Result<ConversationView, StoreError> {
         let mut after = 0;
         loop {
             let page = self.events(id, after, MAX_PAGE)?;
@@ -371,17 +383,17 @@ impl ConversationStore {
             after = last.number;
             let events: Vec<ChatEvent> =
                 page.into_iter().filter(|one| one.number <= through).map(|one| one.event).collect();
-            self.change(|change| write(change, fork.id, &events, false))?;
+            self.change(|change| write(change, fork, &events, false))?;
             if after >= through {
                 break;
             }
         }
         self.change(|change| {
             let query = "SELECT within_turn FROM conversations WHERE id = ?1";
-            if change.query_row(query, [fork.id], |row| row.get(0))? {
-                append(change, fork.id, &[ChatEvent::TurnEnded { outcome: Outcome::CutOff, why: None }])?;
+            if change.query_row(query, [fork], |row| row.get(0))? {
+                append(change, fork, &[ChatEvent::TurnEnded { outcome: Outcome::CutOff, why: None }])?;
             }
-            view(change, fork.id)
+            view(change, fork)
         })
     }
 }
@@ -474,15 +486,18 @@ fn unindexed(change: &Transaction<'_>, id: u64, number: u64) -> Result<String, S
     while let Some(row) = rows.next()?
         && size < MAX_INDEXED
     {
-        match serde_json::from_str(&row.get::<_, String>(0)?)? {
-            ChatEvent::Text { text } => {
+        match serde_json::from_str(&row.get::<_, String>(0)?) {
+            Ok(ChatEvent::Text { text }) => {
                 size += text.len();
                 pieces.push(text);
             }
-            ChatEvent::Reasoning { .. }
-            | ChatEvent::ReasoningEnded { .. }
-            | ChatEvent::Call { .. }
-            | ChatEvent::CallBegun { .. } => {}
+            Ok(
+                ChatEvent::Reasoning { .. }
+                | ChatEvent::ReasoningEnded { .. }
+                | ChatEvent::Call { .. }
+                | ChatEvent::CallBegun { .. },
+            ) => {}
+            // Also one that is not understood: what follows it is kept all the same, the end of a turn above all.
             _ => break,
         }
     }
@@ -510,7 +525,9 @@ fn as_view(row: &Row<'_>) -> rusqlite::Result<ConversationView> {
 /// Words as the index takes them: each a string, so that nothing in them is its syntax.
 fn matched(words: &str) -> String {
     let words = &words[..words.floor_char_boundary(MAX_SEARCH)];
-    let quoted = words.split_whitespace().map(|word| format!("\"{}\"", word.replace('"', "\"\"")));
+    // The index takes a NUL for the end of what is searched for.
+    let each = words.split(|one: char| one.is_whitespace() || one == '\0').filter(|word| !word.is_empty());
+    let quoted = each.map(|word| format!("\"{}\"", word.replace('"', "\"\"")));
     quoted.collect::<Vec<_>>().join(" ")
 }
 

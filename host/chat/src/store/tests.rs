@@ -40,8 +40,9 @@ fn a_conversation_is_listed_searched_forked_and_deleted() {
     let views = store.list(&ConversationQuery::default()).unwrap();
     assert_eq!(views.iter().map(|view| view.title.as_str()).collect::<Vec<_>>(), ["hello", "map the red pad"]);
     assert_eq!(searched(&store, "certainly lamp"), [first], "pieces of a word are one");
+    assert_eq!(searched(&store, "certainly\0lamp"), [first]);
     assert_eq!(searched(&store, "hello"), [second]);
-    for words in ["lamp hello", "\"", "* OR (", "", "said:x NEAR"] {
+    for words in ["lamp hello", "\0", "\"", "* OR (", "", "said:x NEAR"] {
         assert_eq!(searched(&store, words), [0_u64; 0], "{words}");
     }
     let fork = store.fork(first, Some(3)).unwrap();
@@ -53,6 +54,63 @@ fn a_conversation_is_listed_searched_forked_and_deleted() {
     assert!(matches!(store.append(first, &[said("x")]), Err(StoreError::NotFound(_))));
     assert_eq!(searched(&store, "lamp"), [0_u64; 0], "the fork was cut before it was said whole");
     assert!(store.begin(None).unwrap().id > fork.id, "no number is given twice");
+}
+
+#[test]
+fn what_can_not_be_copied_leaves_no_fork() {
+    let store = ConversationStore::in_memory().unwrap();
+    let id = store.begin(None).unwrap().id;
+    store.append(id, &[said("hello"), over(Outcome::Done)]).unwrap();
+    store.0.lock().execute("UPDATE events SET event = '?' WHERE number = 2", []).unwrap();
+    let damaged = store.fork(id, None);
+    assert!(matches!(damaged, Err(StoreError::Damaged(_))), "{damaged:?}");
+    let views = store.list(&ConversationQuery::default()).unwrap();
+    assert_eq!(views.iter().map(|view| view.id).collect::<Vec<_>>(), [id]);
+}
+
+// LLM-4
+#[test]
+fn an_event_that_is_not_understood_takes_no_other_conversation_with_it() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ConversationStore::open(home.path()).unwrap();
+    let damaged = store.begin(None).unwrap().id;
+    store.append(damaged, &[said("hello"), text("Well")]).unwrap();
+    store.0.lock().execute("UPDATE events SET event = '?' WHERE number = 2", []).unwrap();
+    let whole = store.begin(None).unwrap().id;
+    store.append(whole, &[said("hello"), over(Outcome::Done)]).unwrap();
+    drop(store);
+    let store = ConversationStore::open(home.path()).unwrap();
+    assert_eq!(store.all_events(whole).unwrap().len(), 2);
+    assert_eq!(store.view(damaged).unwrap().last, 3, "its turn is closed");
+    assert!(matches!(store.all_events(damaged), Err(StoreError::Damaged(_))));
+    store.delete(damaged).unwrap();
+}
+
+#[test]
+fn after_the_largest_number_there_is_nothing() {
+    let store = ConversationStore::in_memory().unwrap();
+    let id = store.begin(None).unwrap().id;
+    store.append(id, &[said("hello")]).unwrap();
+    assert_eq!(store.events(id, u64::MAX, 10).unwrap(), []);
+}
+
+#[test]
+fn what_was_said_in_a_conversation_that_is_deleted_is_not_in_the_file_any_more() {
+    const SAID: &str = "nobody but us two reads about the octopus";
+    let home = tempfile::tempdir().unwrap();
+    let is_there = || {
+        let bytes = std::fs::read(home.path().join("conversations.sqlite")).unwrap();
+        bytes.windows(SAID.len()).any(|some| some == SAID.as_bytes())
+    };
+    let store = ConversationStore::open(home.path()).unwrap();
+    let id = store.begin(None).unwrap().id;
+    store.append(id, &[said(SAID), over(Outcome::Done)]).unwrap();
+    drop(store);
+    assert!(is_there(), "the log is in the file when the store is closed");
+    let store = ConversationStore::open(home.path()).unwrap();
+    store.delete(id).unwrap();
+    drop(store);
+    assert!(!is_there());
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub enum Reply {
     Json(Value),
     /// A refusal.
     Status(u16, &'static str),
+    /// The head of an answer with so many headers, each with so many bytes, and nothing after it.
+    Head(usize, usize),
     /// A beginning, and then nothing until the other side hangs up.
     Hang(&'static str),
     /// This again and again, until the other side hangs up.
@@ -115,6 +117,11 @@ pub fn answer(mut peer: TcpStream, seen: &Mutex<Vec<Value>>, script: &dyn Fn(usi
             let body = json!({ "error": { "message": why } }).to_string();
             let head = format!("HTTP/1.1 {status} No\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
             let _ = peer.write_all((head + &body).as_bytes());
+            return;
+        }
+        Reply::Head(count, size) => {
+            let headers: String = (0..count).map(|number| format!("x-{number}: {}\r\n", "y".repeat(size))).collect();
+            let _ = peer.write_all(format!("HTTP/1.1 200 OK\r\nconnection: close\r\n{headers}\r\n").as_bytes());
             return;
         }
         Reply::Hang(text) => (delta(json!({ "content": text })), true),

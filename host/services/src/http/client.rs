@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -85,7 +86,8 @@ impl HttpClient {
     }
 
     /// The same, with an answer that is handed over as it comes: dropping it ends the exchange. There may be many at once
-    /// ([`MAX_STREAMS`](crate::http::account::MAX_STREAMS)); more wait for their turn.
+    /// ([`MAX_STREAMS`](crate::http::account::MAX_STREAMS)); more wait for their turn. `is_sent` is set as soon as the server
+    /// may have the request, whatever comes of it.
     ///
     /// # Errors
     /// As [`send`](Self::send), as far as the head of the answer.
@@ -96,6 +98,7 @@ impl HttpClient {
         request: Request,
         patience: StreamLimits,
         revoked: &CancellationToken,
+        is_sent: &AtomicBool,
     ) -> Result<Streamed<'a>, HttpError> {
         let place = tokio::select! {
             biased;
@@ -104,7 +107,7 @@ impl HttpClient {
         };
         let head = async {
             let checked = request::check(request, scope, account.grantee(), patience.request)?;
-            let Opened { site, secret, incoming } = self.open(account, scope, checked).await?;
+            let Opened { site, secret, incoming } = self.open(account, scope, checked, is_sent).await?;
             let (status, headers) =
                 head(&incoming, secret.as_ref()).map_err(|error| error.explained(&site, secret.as_ref()))?;
             Ok(Streamed {
@@ -138,21 +141,33 @@ impl HttpClient {
     ) -> Result<Response, HttpError> {
         let checked = request::check(request, scope, account.grantee(), request::MAX_BODY)?;
         let _place = account.enter(Instant::now())?;
-        let Opened { site, secret, incoming } = self.open(account, scope, checked).await?;
+        let is_sent = AtomicBool::new(false);
+        let Opened { site, secret, incoming } = self.open(account, scope, checked, &is_sent).await?;
         whole(incoming, secret.as_ref()).await.map_err(|error| error.explained(&site, secret.as_ref()))
     }
 
     /// Sends a request for which there is a place, and waits for the head of the answer.
-    async fn open(&self, account: &HttpAccount, scope: &HttpScope, checked: Checked) -> Result<Opened, HttpError> {
+    async fn open(
+        &self,
+        account: &HttpAccount,
+        scope: &HttpScope,
+        checked: Checked,
+        is_sent: &AtomicBool,
+    ) -> Result<Opened, HttpError> {
         let Checked { method, url, site, mut headers, body, secret } = checked;
         let addresses = self.addresses(scope, &site, account.grantee()).await?;
         let secret = match secret {
             Some(usage) => Some(self.add_secret(usage, &mut headers, account.feature(), &site).await?),
             None => None,
         };
+        // Before the connection is there, since whatever ends this may do so at any moment after it.
+        is_sent.store(true, Ordering::Release);
         match self.network.exchange(Outgoing { addresses, method, url, headers, body }).await {
             Ok(incoming) => Ok(Opened { site, secret, incoming }),
-            Err(error) => Err(ExchangeError::from(error).explained(&site, secret.as_ref())),
+            Err(error) => {
+                is_sent.store(!matches!(error, NetworkError::Unreachable(_)), Ordering::Release);
+                Err(ExchangeError::from(error).explained(&site, secret.as_ref()))
+            }
         }
     }
 
