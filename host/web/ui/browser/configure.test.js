@@ -1,0 +1,93 @@
+// The configuration changed in forms: bindings, by the mouse.
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, test } from 'node:test'
+
+import { OscPeer, Stage, until } from './stage.js'
+
+const config = (osc, peer) => `
+[[bindings]]
+alias = "tablet"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${osc} }
+
+[[modes]]
+name = "Play"
+
+[[modes.mappings]]
+name = "go"
+trigger = { type = "OscMessage", address = "/go", device = "tablet" }
+action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/lit" }
+
+[[modes]]
+name = "Mix"
+`
+
+describe('the configuration', { concurrency: false }, () => {
+  let stage
+  let peer
+  let tab
+
+  before(async () => {
+    peer = await OscPeer.open()
+    stage = await Stage.start((osc) => config(osc, peer.port))
+    tab = await stage.tab(stage.link)
+    await tab.find('[data-state=open]')
+  })
+  after(async () => {
+    peer?.close()
+    await stage?.end()
+  })
+  afterEach(async () => {
+    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
+  })
+
+  const text = () => readFile(join(stage.home, 'config.toml'), 'utf8')
+  /** Opens a page anew, and waits for its stream. */
+  const go = async (page) => {
+    await tab.page.goto(`${stage.origin}/${page}`)
+    await tab.find('[data-state=open]')
+  }
+  const field = async (label) => (await (await tab.find('label', label)).evaluateHandle((one) => one.control)).asElement()
+  /** Takes out what a field has. */
+  const clear = async (label) =>
+    (await field(label)).evaluate((one) => {
+      one.value = ''
+      one.dispatchEvent(new Event('input', { bubbles: true }))
+    })
+
+  test('a binding gets another name and an output, its mapping follows, and the output is taken away again', async () => {
+    await go('devices')
+    await tab.click('[data-binding="tablet"] button', 'Change')
+    await tab.find('dialog h2', 'Change tablet')
+    assert.equal(await (await field('input port')).evaluate((one) => one.value), String(stage.osc))
+    await tab.enter('new_alias', 'desk')
+    await tab.enter('output port', 'nine')
+    await tab.click('dialog button', 'Call')
+    await tab.find('dialog [data-group=output] .bad', 'This has to be a number.')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.enter('output port', String(peer.port))
+    await tab.click('dialog button', 'Call')
+    await tab.find('dialog [data-plan]', 'call it desk in 2 places, give it another output')
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    await tab.find('[data-binding="desk"]')
+    assert.match(await text(), /device = "desk"/)
+    await until('its port is open', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'desk' && port.connected))
+    await peer.send(stage.osc, '/go', 1)
+    await until('the mapping fires', () => peer.received.some((bytes) => bytes.toString('latin1').startsWith('/lit\0')))
+    const isThere = async () => (await stage.ask('GET', '/v1/status')).bindings.find((one) => one.alias === 'desk').output !== null
+    assert.equal(await isThere(), true)
+    await tab.click('[data-binding="desk"] button', 'Change')
+    assert.equal(await (await field('output port')).evaluate((one) => one.value), String(peer.port))
+    await clear('output port')
+    await tab.click('dialog button', 'Call')
+    await tab.find('dialog [data-plan]', 'Change the binding desk: take its output away.')
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    await until('it has no output', async () => !(await isThere()))
+    assert.match(await text(), new RegExp(`port = ${stage.osc}`), 'what was not touched stays')
+  })
+})
