@@ -1,4 +1,4 @@
-// The configuration changed in forms, by the mouse: bindings, profiles, modes.
+// The configuration changed in forms, by the mouse: bindings, profiles, modes, settings.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -122,6 +122,38 @@ describe('the configuration', { concurrency: false }, () => {
     await tab.apply()
     await tab.gone('[data-profile]')
     assert.doesNotMatch(await text(), /Stage|Studio/)
+  })
+
+  test('a setting that the host refuses says so at its field, and nowhere else', async () => {
+    await go('settings')
+    const before = await text()
+    await tab.enter('max_midi_ports', '257')
+    await tab.click('button', 'Show the plan')
+    await tab.find('.field .bad', 'out of range')
+    const { label, invalid, others } = await tab.page.evaluate(() => {
+      const [label] = document.activeElement.labels ?? []
+      const others = [...document.querySelectorAll('[role=alert], .note.bad, [aria-invalid]')].filter((one) => one !== document.activeElement)
+      return { label: label?.textContent, invalid: document.activeElement.getAttribute('aria-invalid'), others: others.map((one) => one.textContent).filter(Boolean) }
+    })
+    assert.match(label, /max_midi_ports/, 'one goes on where the mistake is')
+    assert.equal(invalid, 'true')
+    assert.deepEqual(others, [])
+    assert.deepEqual(await tab.violations(), [])
+    assert.equal(await text(), before)
+    await tab.enter('max_midi_ports', '8')
+    await tab.enter('ignore_ports', 'Through*')
+    await tab.click('button', 'Show the plan')
+    await tab.find('dialog [data-plan]', 'max_midi_ports = 8')
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    assert.match(await text(), /max_midi_ports = 8/)
+    // What was there can be taken away as a whole.
+    await until('the form has it', async () => (await (await field('ignore_ports')).evaluate((one) => one.value)) === 'Through*')
+    await clear('ignore_ports')
+    await tab.click('button', 'Show the plan')
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    assert.doesNotMatch(await text(), /Through/)
   })
 
   test('a mode is added and removed', async () => {

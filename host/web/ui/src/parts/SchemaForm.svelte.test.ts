@@ -32,9 +32,9 @@ function show(initial: Record<string, unknown>) {
   return props
 }
 
-function labelled(text: string): HTMLInputElement | HTMLSelectElement {
+function labelled(text: string): HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement {
   const control = [...document.querySelectorAll('label')].find((one) => one.textContent?.includes(text))?.control
-  if (!(control instanceof HTMLInputElement || control instanceof HTMLSelectElement)) throw new Error(`no field ${text}`)
+  if (!(control instanceof HTMLInputElement || control instanceof HTMLSelectElement || control instanceof HTMLTextAreaElement)) throw new Error(`no field ${text}`)
   return control
 }
 
@@ -51,6 +51,43 @@ function press(text: string) {
   button.click()
   flushSync()
 }
+
+test('what the host refuses is said at the field that it names, and at the end if it names none', () => {
+  const form = show({ alias: 'pads', channels: [99] })
+  const ends = () => [...document.querySelectorAll('.note.bad')].map((one) => one.textContent)
+  form.refusal = 'bindings[0].channels: 99 is out of range\nwrite 0 to 15'
+  flushSync()
+  const field = labelled('channels')
+  expect([field.getAttribute('aria-invalid'), document.activeElement, ends()]).toEqual(['true', field, []])
+  const said = (field.getAttribute('aria-describedby') ?? '').split(' ').map((id) => document.getElementById(id)?.textContent)
+  expect(said).toContain(form.refusal)
+  form.refusal = 'the show is locked'
+  flushSync()
+  expect([field.getAttribute('aria-invalid'), ends()]).toEqual([null, ['the show is locked']])
+})
+
+test('what is entered stays while the host says the same again, and goes when it says something else', () => {
+  const form = show({ alias: 'pads', new_alias: 'pads' })
+  enter('new_alias', 'drums')
+  form.initial = { alias: 'pads', new_alias: 'pads' }
+  form.schema = structuredClone(BINDING)
+  flushSync()
+  expect(form.value).toEqual({ alias: 'pads', new_alias: 'drums' })
+  form.initial = { alias: 'pads', new_alias: 'pads', enabled: true }
+  flushSync()
+  expect(form.value).toEqual({ alias: 'pads', new_alias: 'pads', enabled: true })
+})
+
+test('of several forms the one that is chosen is shown, with what both have', () => {
+  const form = show({})
+  form.schema = { properties: { to: { type: 'string' } }, oneOf: [{ properties: { kind: { const: 'osc' } } }, { properties: { kind: { const: 'midi' }, note: { type: 'integer' } } }] } as never
+  flushSync()
+  enter('to', 'desk')
+  enter('Kind', '1')
+  expect(form.value).toEqual({ kind: 'midi', to: 'desk' })
+  enter('note', '36')
+  expect(form.value).toEqual({ kind: 'midi', to: 'desk', note: 36 })
+})
 
 test('a binding is changed in the fields of its tables', () => {
   const there = { alias: 'pads', new_alias: 'pads', matchers: [{ type: 'exact_name', value: 'Pads', serial: 'A1' }], input: { port: 9000 }, enabled: true }
