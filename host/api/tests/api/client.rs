@@ -58,13 +58,22 @@ pub fn post(home: &Path, path: &str, body: &Value) -> Answer {
 
 /// The same over TCP, with the token that this file of the home has.
 pub fn post_by(home: &Path, token: &str, path: &str, body: &Value) -> Answer {
+    by(home, token, &format!("POST {path}"), JSON, body.to_string().as_bytes())
+}
+
+/// [`get`] over TCP, with such a token.
+pub fn get_by(home: &Path, token: &str, path: &str) -> Answer {
+    by(home, token, &format!("GET {path}"), "", b"")
+}
+
+fn by(home: &Path, token: &str, request: &str, head: &str, body: &[u8]) -> Answer {
     let told: Value = serde_json::from_slice(&fs::read(home.join("api.json")).unwrap()).unwrap();
     let address = told["url"].as_str().unwrap().strip_prefix("http://").unwrap();
     let token = fs::read_to_string(home.join(token)).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
-    let head = format!("host: {address}\r\nauthorization: Bearer {token}\r\n{JSON}");
-    json(exchange(&mut stream, &format!("POST {path}"), &head, body.to_string().as_bytes()))
+    let head = format!("host: {address}\r\nauthorization: Bearer {token}\r\n{head}");
+    json(exchange(&mut stream, request, &head, body))
 }
 
 /// A stream of lines.
