@@ -1,4 +1,5 @@
-// The configuration changed in forms, by the mouse: bindings, profiles, modes, settings.
+// The configuration changed in forms, by the mouse: bindings, profiles, modes, settings; and thousands of mappings of which only
+// those that can be seen are in the page.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -6,6 +7,9 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 
 import { OscPeer, Stage, until } from './stage.js'
+
+/** Mappings of every mode. */
+const MANY = 3000
 
 const config = (osc, peer) => `
 [[bindings]]
@@ -23,7 +27,12 @@ action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/lit" }
 
 [[modes]]
 name = "Mix"
-`
+${Array.from({ length: MANY }, (_, number) => `
+[[global_mappings]]
+name = "cue ${number}"
+trigger = { type = "OscMessage", address = "/cue/${number}" }
+action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/played/${number}" }
+`).join('')}`
 
 describe('the configuration', { concurrency: false }, () => {
   let stage
@@ -154,6 +163,65 @@ describe('the configuration', { concurrency: false }, () => {
     await tab.apply()
     await tab.gone('dialog[open]')
     assert.doesNotMatch(await text(), /Through/)
+  })
+
+  test('of thousands of mappings those that can be seen are in the page, and each is found, tried and chosen', async () => {
+    const places = () => tab.page.evaluate(() => [...document.querySelectorAll('tr[data-place]')].map((row) => row.dataset.place))
+    const last = `global_mappings/${MANY - 1}`
+    await go('mappings')
+    await tab.find('[role=status]', '3,001 of 3,001 mappings')
+    assert.ok((await places()).length < 100, 'few of them are in the page')
+    assert.equal((await places())[0], 'modes/0/mappings/0')
+    assert.equal(await tab.page.evaluate(() => document.querySelector('main table').getAttribute('aria-rowcount')), String(MANY + 2))
+    assert.deepEqual(await tab.violations(), [])
+    const box = await tab.find('[role=region][aria-label=Mappings]')
+    await box.evaluate((one) => one.scrollTo(0, one.scrollHeight))
+    // Rows that are higher than was thought move the end.
+    await until('the last one', async () => {
+      await box.evaluate((one) => one.scrollTo(0, one.scrollHeight))
+      return (await places()).at(-1) === last
+    })
+    assert.ok((await places()).length < 100, 'and no more at the end')
+    await tab.click(`tr[data-place="${last}"] input`)
+    await tab.find('button', 'Remove 1 chosen')
+    await tab.enter('Search mappings', 'cue 1234')
+    await tab.find('[role=status]', '1 of 3,001 mappings')
+    assert.deepEqual(await places(), ['global_mappings/1234'])
+    await tab.click('tr[data-place="global_mappings/1234"] button', 'Try it')
+    await until('it fires', () => peer.received.some((bytes) => bytes.toString('latin1').startsWith('/played/1234\0')))
+    // What was chosen is chosen still, though it is not in sight.
+    await tab.click('button', 'Remove 1 chosen')
+    await tab.find('dialog [data-plan]', 'cue 2999')
+    await tab.click('dialog button', 'Reject')
+    await tab.gone('dialog[open]')
+    await clear('Search mappings')
+    await until('all of them, from the first', async () => (await places())[0] === 'modes/0/mappings/0')
+  })
+
+  test('of hundreds of ports those that can be seen are in the page, and each is found', async () => {
+    const other = await stage.tab()
+    // So many as no machine of a test has.
+    await other.page.evaluateOnNewDocument(() => {
+      const asked = globalThis.fetch
+      globalThis.fetch = async (url, init) => {
+        const answer = await asked(url, init)
+        if (String(url) !== '/v1/status') return answer
+        const status = await answer.json()
+        const [port] = status.ports
+        status.ports = Array.from({ length: 500 }, (_, number) => ({ ...port, key: `many ${number}`, label: `port ${number}.`, device: `port ${number}.`, binding: null, bindings: [] }))
+        return new Response(JSON.stringify(status), { headers: { 'content-type': 'application/json' } })
+      }
+    })
+    await other.page.goto(`${stage.origin}/devices`)
+    await other.find('tr[data-port="port 0."]')
+    const count = () => other.page.evaluate(() => document.querySelectorAll('tr[data-port]').length)
+    assert.ok((await count()) < 100, 'few of them are in the page')
+    assert.deepEqual(await other.violations(), [])
+    await other.enter('Search ports', 'port 432.')
+    await until('one', async () => (await count()) === 1)
+    await other.find('tr[data-port="port 432."] button', 'Set up')
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
   })
 
   test('a mode is added and removed', async () => {

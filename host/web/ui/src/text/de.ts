@@ -13,9 +13,6 @@ export const de: Record<keyof typeof en, string> = {
   'more': '{count} weitere Zeilen sind nicht gezeigt',
   'dialog.close': 'Schließen',
   'notice.close': 'Ausblenden',
-  'page.before': 'Zurück',
-  'page.after': 'Weiter',
-  'page.of': '{from} bis {to} von {all}',
 
   'frame.skip': 'Zum Inhalt springen',
   'frame.navigation': 'Seiten',
@@ -341,6 +338,7 @@ export const de: Record<keyof typeof en, string> = {
   'devices.bindings': 'Bindungen',
   'devices.no-bindings': 'Noch gibt es keine Bindung.',
   'devices.ports': 'Ports',
+  'devices.search': 'Anschlüsse suchen',
   'devices.show': 'Zeigen',
   'devices.all': 'alle',
   'devices.linked': 'gebundene',

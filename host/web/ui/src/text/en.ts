@@ -11,9 +11,6 @@ export const en = {
   'more': '{count} more lines are not shown',
   'dialog.close': 'Close',
   'notice.close': 'Dismiss',
-  'page.before': 'Back',
-  'page.after': 'Next',
-  'page.of': '{from} to {to} of {all}',
 
   'frame.skip': 'Skip to the content',
   'frame.navigation': 'Pages',
@@ -339,6 +336,7 @@ export const en = {
   'devices.bindings': 'Bindings',
   'devices.no-bindings': 'There is no binding yet.',
   'devices.ports': 'Ports',
+  'devices.search': 'Search ports',
   'devices.show': 'Show',
   'devices.all': 'all',
   'devices.linked': 'linked',
