@@ -157,6 +157,7 @@ describe('the configuration', { concurrency: false }, () => {
     await tab.gone('dialog[open]')
     assert.match(await text(), /max_midi_ports = 8/)
     // What was there can be taken away as a whole.
+    await go('settings')
     await until('the form has it', async () => (await (await field('ignore_ports')).evaluate((one) => one.value)) === 'Through*')
     await clear('ignore_ports')
     await tab.click('button', 'Show the plan')
