@@ -5,7 +5,9 @@ use conductor_feature::json::{remove, set, unknown};
 use conductor_feature::planning::Change;
 use conductor_feature::{Error, host_state};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::matcher::Matcher;
@@ -99,6 +101,38 @@ impl NewBinding {
     }
 }
 
+/// What of a binding is to be otherwise; `None` if it stays as it is.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the configuration's schema describes them")]
+pub struct Update {
+    pub alias: String,
+    pub new_alias: Option<String>,
+    /// With input or output: of both directions.
+    pub matchers: Option<Vec<Matcher>>,
+    /// 0-15; []: all.
+    pub channels: Option<Vec<u8>>,
+    /// {}: none.
+    pub input: Option<End>,
+    /// {}: none.
+    pub output: Option<End>,
+    pub description: Option<String>,
+    /// false: muted for good.
+    pub enabled: Option<bool>,
+}
+
+/// What of a binding an [`Update`] can change, as it is written; `None` if it is not written, or in an older form.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "the configuration's schema describes them")]
+pub struct Written {
+    pub matchers: Option<Vec<Matcher>>,
+    pub channels: Option<Vec<u8>>,
+    pub input: Option<End>,
+    pub output: Option<End>,
+    pub description: Option<String>,
+    pub enabled: bool,
+}
+
 /// What a binding takes along.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Impact {
@@ -145,14 +179,47 @@ impl Bindings {
         Ok(place)
     }
 
-    /// The binding at a place.
+    /// What is at a place.
     fn at(&self, place: &str) -> Option<&Value> {
         let mut steps = place.split('/');
         let start = self.table.get(steps.next()?)?;
-        match steps.next() {
-            Some(index) => start.get(index.parse::<usize>().ok()?),
-            None => Some(start),
+        steps.try_fold(start, |value, step| match value {
+            Value::Array(list) => list.get(step.parse::<usize>().ok()?),
+            other => other.get(step),
+        })
+    }
+
+    /// What is written in the binding at a place.
+    pub fn written(&self, place: &str) -> Written {
+        Written {
+            matchers: self.read(place, "matchers"),
+            channels: self.read(place, "channels"),
+            input: self.read(place, "input"),
+            output: self.read(place, "output"),
+            description: self.read(place, "description"),
+            enabled: self.is_enabled(place),
         }
+    }
+
+    /// A key of the binding at a place; `None` if it is not there, or in an older form.
+    fn read<T: DeserializeOwned>(&self, place: &str, key: &str) -> Option<T> {
+        self.at(place)?.get(key)?.clone().try_into().ok()
+    }
+
+    fn is_enabled(&self, place: &str) -> bool {
+        self.read(place, "enabled").unwrap_or(true)
+    }
+
+    /// The change that makes what is at a place this value, or removes it with `None`; `None` if it is so already.
+    fn change(&self, place: String, value: Option<Json>) -> Option<Change> {
+        let there = self.at(&place).and_then(|there| serde_json::to_value(there).ok());
+        if value == there {
+            return None;
+        }
+        Some(match value {
+            Some(value) => set(place, value),
+            None => remove(place),
+        })
     }
 
     /// Where the matchers of the binding at a place are: its own, or those of each direction that has some for itself.
@@ -211,43 +278,51 @@ impl Bindings {
     pub fn add(&self, new: &NewBinding) -> Result<(String, Vec<Change>), Error> {
         self.is_free(&new.alias)?;
         let count = self.table.get("bindings").and_then(Value::as_array).map_or(0, Vec::len);
-        let value = serde_json::to_value(new).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok((format!("Add the binding {}.", new.alias), vec![set(format!("bindings/{count}"), value)]))
+        Ok((format!("Add the binding {}.", new.alias), vec![set(format!("bindings/{count}"), json(new)?)]))
     }
 
-    /// The changes that alter a binding, and have every mapping name it by its new alias.
+    /// The changes that alter a binding, and have every mapping name it by its new alias. What is as it is to be already
+    /// is left alone, since a form says everything that it shows.
     ///
     /// # Errors
     /// That there is no such binding, or that the new alias is taken, or that nothing changes.
-    pub fn update(
-        &self,
-        alias: &str,
-        new_alias: Option<String>,
-        matchers: Option<Vec<Matcher>>,
-        description: Option<String>,
-        enabled: Option<bool>,
-    ) -> Result<(String, Vec<Change>), Error> {
-        let place = self.find(alias)?;
+    pub fn update(&self, update: Update) -> Result<(String, Vec<Change>), Error> {
+        let Update { alias, new_alias, matchers, channels, input, output, description, enabled } = update;
+        let place = self.find(&alias)?;
         let at = |key: &str| format!("{place}/{key}");
         let (mut changes, mut what) = (Vec::new(), Vec::new());
-        if let Some(new) = new_alias.filter(|new| new != alias) {
+        if let Some(new) = new_alias.filter(|new| *new != alias) {
             self.is_free(&new)?;
             changes.push(set(at("alias"), new.as_str()));
             let named: Vec<String> =
-                self.mappings().flat_map(|(place, mapping)| mentions(&place, mapping, alias)).collect();
+                self.mappings().flat_map(|(place, mapping)| mentions(&place, mapping, &alias)).collect();
             what.push(format!("call it {new} in {} places", named.len() + 1));
             changes.extend(named.into_iter().map(|place| set(place, new.as_str())));
         }
         if let Some(matchers) = matchers {
-            let value = serde_json::to_value(&matchers).map_err(|error| Error::Failed(error.to_string()))?;
-            changes.extend(self.matcher_places(place).into_iter().map(|at| set(at, value.clone())));
-            what.push(format!("tell it by {} matchers", matchers.len()));
+            let value = unless_empty(&matchers)?;
+            let has_sides = input.is_some() || output.is_some();
+            let places = if has_sides { vec![at("matchers")] } else { self.matcher_places(place) };
+            let made: Vec<Change> = places.into_iter().filter_map(|place| self.change(place, value.clone())).collect();
+            if !made.is_empty() {
+                what.push(format!("tell it by {} matchers", matchers.len()));
+            }
+            changes.extend(made);
         }
-        if let Some(description) = description {
-            changes.push(set(at("description"), description));
-            what.push("describe it".to_owned());
+        let parts = [
+            ("channels", "hear other channels of it", channels.as_ref().map(unless_empty)),
+            ("input", "give it another input", input.as_ref().map(unless_empty)),
+            ("output", "give it another output", output.as_ref().map(unless_empty)),
+            ("description", "describe it", description.as_ref().map(unless_empty)),
+        ];
+        for (key, said, value) in parts {
+            let Some(value) = value.transpose()? else { continue };
+            if let Some(change) = self.change(at(key), value) {
+                what.push(if change.value.is_some() { said.to_owned() } else { format!("take its {key} away") });
+                changes.push(change);
+            }
         }
-        if let Some(enabled) = enabled {
+        if let Some(enabled) = enabled.filter(|enabled| *enabled != self.is_enabled(place)) {
             changes.push(set(at("enabled"), enabled));
             what.push(if enabled { "hear it again" } else { "mute it for good" }.to_owned());
         }
@@ -281,6 +356,22 @@ impl Bindings {
             false => Ok(()),
         }
     }
+}
+
+fn json(value: &impl Serialize) -> Result<Json, Error> {
+    serde_json::to_value(value).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// A value as JSON; `None` if there is nothing in it.
+fn unless_empty(value: &impl Serialize) -> Result<Option<Json>, Error> {
+    let value = json(value)?;
+    let is_empty = match &value {
+        Json::Array(list) => list.is_empty(),
+        Json::Object(keys) => keys.is_empty(),
+        Json::String(text) => text.is_empty(),
+        _ => false,
+    };
+    Ok((!is_empty).then_some(value))
 }
 
 /// The places in a mapping at which a device is named.
@@ -343,14 +434,17 @@ mod tests {
     #[test]
     fn mappings_follow_a_new_alias() {
         let bindings = Bindings::parse(TEXT).expect("TOML");
-        let (_, changes) = bindings.update("pads", Some("drums".into()), None, None, None).expect("is there");
+        let called = |new: &str| {
+            bindings.update(Update { alias: "pads".into(), new_alias: Some(new.into()), ..Update::default() })
+        };
+        let (_, changes) = called("drums").expect("is there");
         assert_eq!(
             paths(&changes),
             ["bindings/0/alias", "modes/0/mappings/0/trigger/device", "modes/0/mappings/1/action/actions/1/target"]
         );
         assert!(changes.iter().all(|change| change.value.as_deref() == Some("\"drums\"")));
-        assert!(bindings.update("pads", Some("synth".into()), None, None, None).is_err(), "taken");
-        assert!(bindings.update("pads", Some("pads".into()), None, None, None).is_err(), "nothing changes");
+        assert!(called("synth").is_err(), "taken");
+        assert!(called("pads").is_err(), "nothing changes");
     }
 
     #[test]
@@ -358,14 +452,66 @@ mod tests {
         let text = "[[bindings]]\nalias = 'a'\nname = 'A'\n[[bindings]]\nalias = 'b'\ninput = { matchers = [] }\noutput = { matchers = [] }\n\
                     [[bindings]]\nalias = 'c'\noutput = { host = '127.0.0.1' }";
         let bindings = Bindings::parse(text).expect("TOML");
-        let places = |alias| {
-            let one = vec![Matcher::exact_name("A")];
-            let (_, changes) = bindings.update(alias, None, Some(one), None, None).expect("is there");
+        let places = |alias: &str| {
+            let matchers = Some(vec![Matcher::exact_name("A")]);
+            let update = Update { alias: alias.to_owned(), matchers, ..Update::default() };
+            let (_, changes) = bindings.update(update).expect("is there");
             changes.into_iter().map(|change| change.path).collect::<Vec<_>>()
         };
         assert_eq!(places("a"), ["bindings/0/matchers"]);
         assert_eq!(places("b"), ["bindings/1/input/matchers", "bindings/1/output/matchers"]);
         assert_eq!(places("c"), ["bindings/2/matchers"]);
+    }
+
+    #[test]
+    fn what_is_written_can_be_said_again_and_only_what_differs_is_changed() {
+        let text = "[[bindings]]\nalias = 'a'\nmatchers = [{ type = 'exact_name', value = 'A' }]\nchannels = [0, 1]\n\
+                    [[bindings]]\nalias = 'b'\nprotocol = 'osc'\ninput = { port = 9000, host = '127.0.0.1' }\noutput = { port = 9001 }\n\
+                    [[bindings]]\nalias = 'c'\nenabled = false\nmatchers = [{ type = 'NameContains', value = 'C' }]";
+        let bindings = Bindings::parse(text).expect("TOML");
+        let same = |alias: &str| {
+            let Written { matchers, channels, input, output, description, enabled } =
+                bindings.written(bindings.find(alias).expect("is there"));
+            let alias = alias.to_owned();
+            Update { alias, new_alias: None, matchers, channels, input, output, description, enabled: Some(enabled) }
+        };
+        for alias in ["a", "b", "c"] {
+            assert!(bindings.update(same(alias)).is_err(), "{alias}: nothing changes");
+        }
+        let done = |update: Update| {
+            let (what, changes) = bindings.update(update).expect("something changes");
+            let changes: Vec<String> = changes
+                .into_iter()
+                .map(|change| format!("{} {}", change.path, change.value.as_deref().unwrap_or("removed")))
+                .collect();
+            (what, changes)
+        };
+        let none = End { matchers: None, host: None, port: None, transport: None, allow: None };
+        assert_eq!(
+            done(Update { channels: Some(vec![]), ..same("a") }),
+            (
+                "Change the binding a: take its channels away.".to_owned(),
+                vec!["bindings/0/channels removed".to_owned()]
+            )
+        );
+        assert_eq!(done(Update { channels: Some(vec![9]), ..same("a") }).1, ["bindings/0/channels [9]"]);
+        let port = Some(9002);
+        let (what, changes) = done(Update { output: Some(End { port, ..none.clone() }), ..same("b") });
+        assert_eq!(what, "Change the binding b: give it another output.");
+        assert_eq!(changes, ["bindings/1/output {\"port\":9002}"]);
+        assert_eq!(done(Update { output: Some(none), ..same("b") }).1, ["bindings/1/output removed"]);
+        assert_eq!(done(Update { enabled: Some(true), ..same("c") }).1, ["bindings/2/enabled true"]);
+        let sides = End {
+            matchers: Some(vec![Matcher::exact_name("Out")]),
+            host: None,
+            port: None,
+            transport: None,
+            allow: None,
+        };
+        let (_, changes) =
+            done(Update { matchers: Some(vec![]), input: Some(sides.clone()), output: Some(sides), ..same("a") });
+        let paths: Vec<&str> = changes.iter().filter_map(|change| change.split(' ').next()).collect();
+        assert_eq!(paths, ["bindings/0/matchers", "bindings/0/input", "bindings/0/output"]);
     }
 
     #[test]

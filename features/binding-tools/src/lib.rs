@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub mod bindings;
 pub mod matcher;
 
-use bindings::{Bindings, Impact, NewBinding, Protocol};
+use bindings::{Bindings, Impact, NewBinding, Protocol, Update, Written};
 use matcher::Matcher;
 
 struct BindingTools;
@@ -35,7 +35,7 @@ impl Lifecycle for BindingTools {
         register::<Device, Muted>(&tools, "conductor_disconnect_device")?;
         register::<NewBinding, Proposed>(&tools, "conductor_create_binding")?;
         register::<NewIdentity, Proposed>(&tools, "conductor_create_device_identity")?;
-        register::<UpdateIdentity, Proposed>(&tools, "conductor_update_device_identity")?;
+        register::<Update, Proposed>(&tools, "conductor_update_device_identity")?;
         register::<Alias, Proposed>(&tools, "conductor_delete_device_identity")
     }
 }
@@ -103,17 +103,6 @@ struct NewIdentity {
     description: Option<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct UpdateIdentity {
-    alias: String,
-    new_alias: Option<String>,
-    matchers: Option<Vec<Matcher>>,
-    description: Option<String>,
-    /// false: muted for good.
-    enabled: Option<bool>,
-}
-
 #[derive(Debug, Serialize, JsonSchema)]
 struct Ports {
     ports: Vec<Port>,
@@ -161,6 +150,8 @@ struct Binding {
     health: String,
     /// Mappings that name it.
     mappings: usize,
+    /// What `conductor_update_device_identity` can change.
+    written: Option<Written>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -256,6 +247,7 @@ fn listed(reader: &Reader) -> Result<Listed, Error> {
         enabled: status.health != host_state::Health::Off,
         matchers: written.find(&status.alias).map(|found| written.matchers(found)).unwrap_or_default(),
         mappings: written.impact(&status.alias).mappings.len(),
+        written: written.find(&status.alias).ok().map(|found| written.written(found)),
         alias: status.alias,
         protocol: status.protocol.to_string(),
         health: status.health.to_string(),
@@ -378,10 +370,7 @@ impl ConfigChangeTools for BindingTools {
                 }
                 propose(written()?.add(&NewBinding::of(alias, matchers, description))?)
             }),
-            "conductor_update_device_identity" => answer(&args, |update: UpdateIdentity| {
-                let UpdateIdentity { alias, new_alias, matchers, description, enabled } = update;
-                propose(written()?.update(&alias, new_alias, matchers, description, enabled)?)
-            }),
+            "conductor_update_device_identity" => answer(&args, |update: Update| propose(written()?.update(update)?)),
             "conductor_delete_device_identity" => answer(&args, |Alias { alias }| {
                 let written = written()?;
                 let impact: Impact = written.impact(&alias);

@@ -54,6 +54,7 @@ struct Update {
     name: String,
     new_name: Option<String>,
     apps: Option<Vec<String>>,
+    /// Empty: any.
     title: Option<String>,
     mode: Option<String>,
 }
@@ -178,7 +179,14 @@ impl ConfigChangeTools for ProfileTools {
                 let mut changes = Vec::new();
                 changes.extend(update.new_name.map(|name| set(place("name"), name)));
                 changes.extend(update.apps.map(|apps| set(place("apps"), apps)));
-                changes.extend(update.title.map(|title| set(place("title"), title)));
+                // There is nothing to remove from a profile that has no title.
+                let had_title = shown.profiles[at].title.is_some();
+                let title = update.title.filter(|title| had_title || !title.is_empty());
+                let retitled = |title: String| match title.is_empty() {
+                    true => remove(place("title")),
+                    false => set(place("title"), title),
+                };
+                changes.extend(title.map(retitled));
                 changes.extend(update.mode.map(|mode| set(place("mode"), mode)));
                 Proposed::by(planner, &format!("Change the profile {}.", update.name), &changes)
             }),

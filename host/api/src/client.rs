@@ -21,6 +21,7 @@ use conductor_chat::models::{ModelSummary, ProviderView};
 use conductor_chat::record::Recorded;
 use conductor_chat::store::usage::{UsageBy, UsageRow};
 use conductor_chat::store::{ConversationQuery, ConversationView};
+use conductor_config_text::mappings::Mappings;
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolRequest, ToolResult, ToolView};
 use conductor_host::control::plan::{Plan, PlanSummary};
@@ -193,6 +194,14 @@ impl Client {
     /// See [`AskError`].
     pub fn config(&self) -> Result<InForce, AskError> {
         self.get("/v1/config")
+    }
+
+    /// The mappings of the configuration's own file, as they are written.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn mappings(&self) -> Result<Mappings, AskError> {
+        self.get("/v1/mappings")
     }
 
     /// Pairs of mappings that fire for some of the same events.

@@ -1,5 +1,5 @@
-//! The text of a configuration as TOML and nothing else: changes that keep what they don't touch, and the difference
-//! between two texts. What the text means does not matter here.
+//! The text of a configuration as TOML and nothing else: changes that keep what they don't touch, the difference
+//! between two texts, and the mappings in one. What the text means does not matter here.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -7,3 +7,4 @@
 
 pub mod diff;
 pub mod edit;
+pub mod mappings;

@@ -24,5 +24,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 400,
   },
   server: shell ? { proxy: { '/v1': { target: shell, ws: true } } } : {},
+  // Tests draw parts of the page: of Svelte's two halves they need the browser's.
+  resolve: process.env['VITEST'] ? { conditions: ['browser'] } : {},
   test: { include: ['src/**/*.test.ts'], environment: 'jsdom' },
 })

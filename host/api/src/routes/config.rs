@@ -1,4 +1,4 @@
-//! Routes of the configuration: the one in force, validation of another, reload.
+//! Routes of the configuration: the one in force, its mappings, validation of another, reload.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::error::{Body, Code, ErrorResponse};
 use crate::route::{Route, get, post};
 use crate::scope::By;
 use conductor_config::Severity;
+use conductor_config_text::mappings::Mappings;
 use conductor_host::control::plan::state_hash;
 use conductor_host::host::{Host, ReloadError};
 use conductor_rules::Overlaps;
@@ -23,6 +24,8 @@ use conductor_stdx::hidden::hide;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get::<InForce>("/v1/config", "getConfig", "The configuration in force, as its author wrote it").by(config),
+        get::<Mappings>("/v1/mappings", "listMappings", "The mappings of the configuration's own file, as written")
+            .by(mappings),
         get::<Overlaps>("/v1/overlaps", "listOverlaps", "Pairs of mappings that fire for some of the same events")
             .by(overlaps),
         post::<Verdict>(
@@ -73,6 +76,19 @@ async fn config(State(host): State<Arc<Host>>, By(caller): By) -> Json<InForce> 
     let included = files.skip(1).collect();
     let (file, text, state) = (source.file().to_owned(), seen(source.text()), state_hash(source.text()));
     Json(InForce { file, text, included, state, refused })
+}
+
+async fn mappings(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+) -> Result<Json<Mappings>, ErrorResponse> {
+    let (source, _) = host.config_in_force();
+    let read = move || {
+        let text = if caller.is_owner() { source.text().to_owned() } else { hide(source.text()) };
+        Mappings::read(&text).map_err(ErrorResponse::internal)
+    };
+    Ok(Json(look(&client, read).await?))
 }
 
 async fn overlaps(

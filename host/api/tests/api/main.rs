@@ -26,7 +26,7 @@ use conductor_sandbox::Compiler;
 use conductor_skills::library::Library;
 use serde_json::{Value, json};
 
-use client::{get, post, post_by, raw};
+use client::{get, get_by, post, post_by, raw};
 
 const SHOW: &str = "[[modes]]\nname = 'Play'\n\n[[modes]]\nname = 'Mix'\n\n[[bindings]]\nalias = 'pads'\n\
                     matchers = [{ type = 'exact_name', value = 'Pads' }]\n";
@@ -252,6 +252,31 @@ fn only_the_owner_plays_events() {
     let rows = wait_for_rows(home, &[("play", "done")]);
     let played = rows.as_array().unwrap().iter().filter(|row| row["what"] == "play");
     assert_eq!(played.count(), 1, "{rows:#}");
+}
+
+// API-1: a shell shows every mapping, however many: more than a tool of a feature may answer with.
+#[test]
+fn mappings_are_listed_as_they_are_written_and_without_secrets_for_others() {
+    let mapping = |number: usize| {
+        format!(
+            "\n[[global_mappings]]\nname = 'cue {number}'\ndescription = 'http://me:word-{number}@stage/'\n\
+             trigger = {{ type = 'CC', cc = 7 }}\naction = {{ type = 'Suppress' }}\n"
+        )
+    };
+    let many: String = (0..3000).map(mapping).collect();
+    let stage = Stage::with_http(&format!("{SHOW}{many}"));
+    let (status, found) = get(stage.home(), "/v1/mappings");
+    assert_eq!(status, 200, "{found:#}");
+    let all = found["mappings"].as_array().unwrap();
+    assert_eq!(all.len(), 3000);
+    let written = json!({ "name": "cue 2999", "description": "http://me:word-2999@stage/",
+                          "trigger": { "type": "CC", "cc": 7 }, "action": { "type": "Suppress" } });
+    assert_eq!(all[2999], json!({ "place": "global_mappings/2999", "mode": null, "mapping": written }));
+    assert_eq!(found["same_trigger"][0].as_array().map(Vec::len), Some(3000));
+    let (status, hidden) = get_by(stage.home(), "api-read.token", "/v1/mappings");
+    assert_eq!(status, 200, "{hidden:#}");
+    assert_eq!(hidden["mappings"][2999]["mapping"]["name"], "cue 2999");
+    assert!(!hidden.to_string().contains("word-"), "a token that reads gets no password");
 }
 
 // API-1: who makes a mapping sees which others answer to the same events, whatever the words of their triggers.

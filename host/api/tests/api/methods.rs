@@ -96,6 +96,7 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.switch_mode("x").map(drop),
         client.profiles().map(drop),
         client.config().map(drop),
+        client.mappings().map(drop),
         client.overlaps().map(drop),
         client.validate_config(None).map(drop),
         client.reload().map(drop),
@@ -207,6 +208,7 @@ fn types_hold_all_that_a_host_says() {
     assert_eq!(written(Ok(&profiles)), read("/v1/profiles")["profiles"]);
     assert_eq!(profiles[0].apps, ["live"]);
     assert_eq!(written(client.config()), read("/v1/config"));
+    assert_eq!(written(client.mappings()), read("/v1/mappings"));
     assert_eq!(written(client.overlaps()), read("/v1/overlaps"));
     assert_eq!(written(client.features()), read("/v1/features"));
     assert_eq!(written(client.document()), read("/v1/openapi.json"));

@@ -299,6 +299,8 @@ fn bindings() -> Vec<Case> {
                 (&json!("pads"), &json!("green"), &json!(1))
             );
             assert_eq!(pads["matchers"], json!(["exact_name \"Pads\""]));
+            let written = json!({ "matchers": [{ "type": "exact_name", "value": "Pads" }], "enabled": true });
+            assert_eq!(pads["written"], written);
         }),
         case!("get_binding_health", { "alias": "twin" }, |_, result| {
             let twin = &result["bindings"][0];

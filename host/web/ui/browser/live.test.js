@@ -80,15 +80,9 @@ describe('the page Live', { concurrency: false }, () => {
     await stage.ask('POST', `/v1/plans/${id}/apply`)
   }
 
-  // SHL-1, SHL-3
-  test('in the signal flow the edges light up by which an event passes, and no others', async () => {
-    await go('')
-    await tab.click('button', 'Show the signal flow')
-    await tab.find('[data-source="tablet"] [data-flow="go (loud)"] .badge', 'osc-output')
-    await tab.find('[data-source="*"] [data-flow="modes/0/mappings/1"]', '/plain')
-    await tab.find('[data-source="desk"]', 'no mapping waits for it')
-    // An edge is lit for a moment: every one that was is kept.
-    await tab.page.evaluate(() => {
+  /** Keeps which edges of the signal flow are lit, which they are for a moment. Gives what says which were so far. */
+  const edges = async (on) => {
+    await on.page.evaluate(() => {
       globalThis.lit = []
       const look = () => {
         for (const one of document.querySelectorAll('.lit[data-flow]')) globalThis.lit.push(one.dataset.flow)
@@ -96,7 +90,17 @@ describe('the page Live', { concurrency: false }, () => {
       }
       new MutationObserver(look).observe(document.querySelector('main'), { subtree: true, attributes: true, childList: true })
     })
-    const lit = async () => [...new Set(await tab.page.evaluate(() => globalThis.lit))].toSorted()
+    return async () => [...new Set(await on.page.evaluate(() => globalThis.lit))].toSorted()
+  }
+
+  // SHL-1, SHL-3
+  test('in the signal flow the edges light up by which an event passes, and no others', async () => {
+    await go('')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find('[data-source="tablet"] [data-flow="go (loud)"] .badge', 'osc-output')
+    await tab.find('[data-source="*"] [data-flow="modes/0/mappings/1"]', '/plain')
+    await tab.find('[data-source="desk"]', 'no mapping waits for it')
+    const lit = await edges(tab)
     await play('/go')
     await came('/lit')
     await until('the edges of a name', async () => (await lit()).includes('go (loud)'))
@@ -105,6 +109,39 @@ describe('the page Live', { concurrency: false }, () => {
     await until('the edges of no name', async () => (await lit()).includes('modes/0/mappings/1'))
     assert.deepEqual(await lit(), ['desk', 'go (loud)', 'modes/0/mappings/1', 'tablet'])
     assert.deepEqual(await tab.violations(), [])
+  })
+
+  // SHL-3
+  test('in the signal flow what has no binding is a group of its own, with edges that light up, too', async () => {
+    const other = await stage.tab()
+    // The desk as if it had no binding: what is unbound comes by MIDI otherwise, which not every machine has.
+    await other.page.evaluateOnNewDocument(() => {
+      const asked = globalThis.fetch
+      globalThis.fetch = async (url, init) => {
+        const answer = await asked(url, init)
+        if (String(url) !== '/v1/status') return answer
+        const status = await answer.json()
+        for (const port of status.ports) if (port.device === 'desk') Object.assign(port, { binding: null, bindings: [] })
+        status.bindings = status.bindings.filter((binding) => binding.alias !== 'desk')
+        return new Response(JSON.stringify(status), { headers: { 'content-type': 'application/json' } })
+      }
+    })
+    await other.page.goto(stage.origin)
+    await other.find('[data-state=open]')
+    await other.click('button', 'Show the signal flow')
+    await other.find('[data-flow-unbound] [data-source="desk"]', 'nothing heard yet')
+    const inGroup = await other.page.evaluate(() => [...document.querySelectorAll('[data-source]')].filter((one) => one.closest('[data-flow-unbound]')).map((one) => one.dataset.source))
+    assert.deepEqual(inGroup, ['desk'])
+    const lit = await edges(other)
+    await playDesk('/plain')
+    await until('its edge, and that of the mapping of any device', async () => (await lit()).length === 2)
+    assert.deepEqual(await lit(), ['desk', 'modes/0/mappings/1'])
+    await other.find('[data-flow-unbound] [data-source="desk"]', 'osc')
+    assert.deepEqual(await other.violations(), [])
+    await other.click('[data-flow-unbound] [data-source="desk"] button', 'Map')
+    await other.find('dialog label', 'It gets one of this name first')
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
   })
 
   // SHL-3

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 
-import { blamed, entriesOf, readForm, variants } from './schema'
+import { blamed, entriesOf, readForm, variants, withCleared } from './schema'
 
 const OSC = {
   type: 'object',
@@ -76,6 +76,50 @@ describe('a form', () => {
     expect(readForm(forms[1]!, { table: '{' }).mistakes['table']?.key).toBe('form.json')
   })
 
+  test('a small table has fields of its own, and so has each of a list of them', () => {
+    const end = { type: 'object', additionalProperties: false, properties: { host: { type: 'string' }, port: { type: 'integer', minimum: 1 } }, required: ['port'] }
+    const form = only({
+      type: 'object',
+      properties: {
+        alias: { type: 'string' },
+        input: { $ref: '#/$defs/End', description: 'What is heard' },
+        matchers: { type: 'array', maxItems: 2, items: { type: 'object', additionalProperties: false, properties: { type: { enum: ['name', 'key'] }, value: { type: ['string', 'integer'] } }, required: ['type'] } },
+        open: { type: 'object', properties: { a: { type: 'string' } } },
+      },
+      required: ['matchers'],
+      $defs: { End: end },
+    })
+    expect(form.fields.map(({ name, widget, help, fields }) => [name, widget, help, fields.map((one) => one.name)])).toEqual([
+      ['matchers', 'groups', '', ['type', 'value']], ['alias', 'text', '', []], ['input', 'group', 'What is heard', ['port', 'host']], ['open', 'json', '', []],
+    ])
+    const there = { alias: 'pads', input: { host: 'a', port: 9000 }, matchers: [{ type: 'name', value: '808' }, { type: 'key', value: 808 }] }
+    const entries = entriesOf(form.fields, there)
+    expect(entries['matchers']).toEqual([{ type: 'name', value: '"808"' }, { type: 'key', value: '808' }])
+    expect(readForm(form, entries)).toEqual({ value: there, mistakes: {} })
+    // A table in which nothing is entered is not there.
+    expect(readForm(form, { ...entries, input: { host: ' ', port: '' } })).toEqual({ value: { alias: 'pads', matchers: there.matchers }, mistakes: {} })
+    const keys = (more: object) => Object.entries(readForm(form, { ...entries, ...more }).mistakes).map(([at, { key }]) => [at, key])
+    expect(keys({ input: { host: 'a', port: '' } })).toEqual([['input.port', 'form.required']])
+    expect(keys({ matchers: [{ type: 'name', value: 'x' }, { type: '', value: 'x' }] })).toEqual([['matchers.1.type', 'form.required']])
+    expect(keys({ matchers: [] })).toEqual([['matchers', 'form.required']])
+    expect(keys({ matchers: [1, 2, 3].map(() => ({ type: 'name', value: 'x' })) })).toEqual([['matchers', 'form.count']])
+  })
+
+  test('a table with too much in it is entered as JSON', () => {
+    const closed = { type: 'object', additionalProperties: false }
+    const many = { ...closed, properties: Object.fromEntries(Array.from({ length: 13 }, (_, number) => [`key${number}`, { type: 'string' }])) }
+    const circle = { ...closed, properties: { again: { $ref: '#/$defs/Circle' } } }
+    const odd = { ...closed, properties: { anything: {} } }
+    const form = only({ properties: { many, circle: { $ref: '#/$defs/Circle' }, odd, lists: { type: 'array', items: many } }, $defs: { Circle: circle } })
+    expect(form.fields.map(({ widget }) => widget)).toEqual(['json', 'json', 'json', 'json'])
+  })
+
+  test('a box that was ticked can be cleared', () => {
+    const form = only({ properties: { quick: { type: 'boolean' } } })
+    expect(readForm(form, entriesOf(form.fields)).value).toEqual({})
+    expect(readForm(form, { quick: false }, { quick: true }).value).toEqual({ quick: false })
+  })
+
   test('a schema that is none, or goes in circles, has a form all the same', () => {
     for (const schema of [null, true, [], 'x', {}, { $ref: '#' }, { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, { properties: { a: null } }]) {
       expect(variants(schema)[0]?.fields).toEqual([])
@@ -83,6 +127,11 @@ describe('a form', () => {
     const looped = { properties: { a: { $ref: '#/properties/a' }, __proto__x: { pattern: '(', type: 'string' } } }
     expect(only(looped).fields.map(({ widget }) => widget)).toEqual(['json', 'text'])
   })
+})
+
+test('what was there and was taken out is said to be nothing', () => {
+  const cleared = { channels: [], input: {}, output: {} }
+  expect(withCleared({ alias: 'a', channels: [1], output: { port: 1 } }, { alias: 'a', output: { port: 2 } }, cleared)).toEqual({ alias: 'a', output: { port: 2 }, channels: [] })
 })
 
 test('a refusal of the host belongs to the field that it names', () => {

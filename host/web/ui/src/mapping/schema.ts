@@ -1,8 +1,8 @@
 // Forms made from JSON Schema: which fields a thing has, and what a person's entries come to, with each mistake at its
-// field. What a form can't show (tables within tables) is entered as JSON. The host checks all of it again.
+// field. Small tables have fields of their own; what a form can't show is entered as JSON. The host checks all of it again.
 
 /** What a field is entered by. */
-export type Widget = 'text' | 'number' | 'boolean' | 'choice' | 'list' | 'json'
+export type Widget = 'text' | 'number' | 'boolean' | 'choice' | 'list' | 'group' | 'groups' | 'json'
 
 /** One field. */
 export interface Field {
@@ -23,6 +23,8 @@ export interface Field {
   most: number
   /** What holds if nothing is entered; `undefined` if that is not said. */
   fallback: unknown
+  /** What a group, or each of several, has. */
+  fields: Field[]
 }
 
 /** One form of a thing: of several, `constants` tell which it is. */
@@ -33,8 +35,11 @@ export interface Variant {
   fields: Field[]
 }
 
-/** What was entered: text, or whether a box is ticked. Nothing is an empty text. */
-export type Entries = Record<string, string | boolean>
+/** What was entered in a field: text, whether a box is ticked, or what a group has. Nothing is an empty text. */
+export type Entry = string | boolean | Entries | Entries[]
+export interface Entries {
+  [name: string]: Entry
+}
 
 /** Why a field can't be taken: a text of the shell, with its values. */
 export interface Mistake {
@@ -46,6 +51,9 @@ type Schema = Record<string, unknown>
 
 /** Schemas within schemas that are followed. */
 const MAX_DEPTH = 8
+/** Groups within groups, and fields of one: what has more is entered as JSON. */
+const MAX_GROUPS = 3
+const MAX_FIELDS = 12
 
 function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -106,7 +114,21 @@ function pattern(value: unknown): RegExp | null {
   }
 }
 
-function field(name: string, given: Schema, root: Schema, required: boolean): Field {
+/** The fields of a table that has these keys and no others; `null` if it has too many, or of a kind that no field takes. */
+function fieldsOfGroup(schema: Schema, root: Schema, depth: number): Field[] | null {
+  const properties = Object.entries(propertiesOf(schema))
+  const isOpen = schema['additionalProperties'] !== false || schemas(schema['oneOf']).concat(schemas(schema['anyOf'])).length > 0
+  if (isOpen || depth >= MAX_GROUPS || properties.length === 0 || properties.length > MAX_FIELDS) return null
+  const required = new Set(strings(schema['required']))
+  const fields = properties.map(([name, property]) => field(name, property, root, required.has(name), depth + 1))
+  return fields.every((one) => one.widget !== 'json') ? requiredFirst(fields) : null
+}
+
+function requiredFirst(fields: Field[]): Field[] {
+  return fields.toSorted((one, other) => Number(other.required) - Number(one.required))
+}
+
+function field(name: string, given: Schema, root: Schema, required: boolean, depth = 0): Field {
   let schema = resolved(given, root)
   // `T | null` is `T` that may be left out.
   const meant = schemas(schema['anyOf']).filter((one) => one['type'] !== 'null')
@@ -117,7 +139,7 @@ function field(name: string, given: Schema, root: Schema, required: boolean): Fi
     widget: 'json', choices: [], integer: false, takesText: false, takesNumbers: false,
     min: finite(schema['minimum']), max: finite(schema['maximum']), pattern: pattern(schema['pattern']),
     least: finite(schema['minItems']) ?? 0, most: finite(schema['maxItems']) ?? Number.POSITIVE_INFINITY,
-    fallback: given['default'] ?? schema['default'],
+    fallback: given['default'] ?? schema['default'], fields: [],
   }
   const offered = choices(schema)
   if (offered) return { ...made, widget: 'choice', choices: offered }
@@ -128,6 +150,8 @@ function field(name: string, given: Schema, root: Schema, required: boolean): Fi
   if (only('string', 'integer', 'number', 'boolean')) {
     return { ...made, widget: 'text', takesText: true, takesNumbers: true, integer: !of.includes('number') && of.includes('integer') }
   }
+  const within = only('object') ? fieldsOfGroup(schema, root, depth) : null
+  if (within) return { ...made, widget: 'group', fields: within }
   const list = of.includes('array') ? [schema, ...schemas(schema['anyOf'])].find((one) => isSchema(one['items'])) : undefined
   if (list && only('array', 'string')) {
     const items = resolved(list['items'] as Schema, root)
@@ -138,6 +162,8 @@ function field(name: string, given: Schema, root: Schema, required: boolean): Fi
         pattern: pattern(items['pattern']), least: finite(list['minItems']) ?? 0, most: finite(list['maxItems']) ?? Number.POSITIVE_INFINITY,
       }
     }
+    const each = only('array') && itemTypes.every((type) => type === 'object') ? fieldsOfGroup(items, root, depth) : null
+    if (each) return { ...made, widget: 'groups', fields: each }
   }
   return made
 }
@@ -159,9 +185,9 @@ export function variants(given: unknown): Variant[] {
       if ('const' in one) constants[name] = one['const']
       else fields.push(field(name, property, root, required.has(name)))
     }
+    const title = Object.values(constants).filter((value) => typeof value === 'string').join(' ')
     // What has to be said comes first.
-    fields.sort((one, other) => Number(other.required) - Number(one.required))
-    return { title: Object.values(constants).filter((value) => typeof value === 'string').join(' '), help: text(shape['description']), constants, fields }
+    return { title, help: text(shape['description']), constants, fields: requiredFirst(fields) }
   })
 }
 
@@ -176,15 +202,32 @@ function strings(value: unknown): string[] {
 }
 
 /** What stands in a field's place at first: a value that is there, as a person would enter it. */
-export function entered(field: Field, value: unknown): string | boolean {
+export function entered(field: Field, value: unknown): Entry {
   if (field.widget === 'boolean') return value === true
+  if (field.widget === 'group') return entriesOf(field.fields, isSchema(value) ? value : {})
+  if (field.widget === 'groups') return schemas(value).map((one) => entriesOf(field.fields, one))
   if (value === undefined || value === null) return ''
   if (field.widget === 'list') {
     if (typeof value === 'string') return value
-    return Array.isArray(value) ? value.map(String).join('\n') : JSON.stringify(value)
+    return Array.isArray(value) ? value.map((one) => word(one, field)).join('\n') : JSON.stringify(value)
   }
   if (field.widget === 'json') return JSON.stringify(value, null, 2)
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'object' ? JSON.stringify(value) : word(value, field)
+}
+
+/** A value as a word that comes to it: in quotes if it is a text that would be taken for something else. */
+function word(value: unknown, field: Field): string {
+  return typeof value === 'string' && scalar(value, field) !== value ? JSON.stringify(value) : String(value)
+}
+
+/** Whether nothing is entered, or only what would be so anyway. */
+export function isBlank(fields: readonly Field[], entries: Entries): boolean {
+  return fields.every((field) => {
+    const entry = entries[field.name] ?? ''
+    if (typeof entry === 'string') return !entry.trim()
+    if (typeof entry === 'boolean') return entry === (field.fallback === true)
+    return Array.isArray(entry) ? entry.length === 0 : isBlank(field.fields, entry)
+  })
 }
 
 /** The entries of a thing that is there. */
@@ -194,9 +237,12 @@ export function entriesOf(fields: Field[], value: Record<string, unknown> = {}):
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
-/** A word that may stand for a number or a truth value. */
+const QUOTED = /^"(?:[^"\\]|\\["\\/bfnrt]|\\u[\da-f]{4})*"$/i
+
+/** A word that may stand for a number or a truth value. In quotes it is a text. */
 function scalar(word: string, field: Field): unknown {
   if (!field.takesNumbers) return word
+  if (field.takesText && QUOTED.test(word)) return JSON.parse(word) as string
   if (NUMBER.test(word)) return Number(word)
   if (word === 'true' || word === 'false') return word === 'true'
   return word
@@ -209,10 +255,10 @@ function outOfRange(value: number, field: Field): Mistake | null {
   return { key: 'form.range', values: { min: min ?? '−∞', max: max ?? '∞' } }
 }
 
-function read(field: Field, entry: string | boolean): { value?: unknown; mistake?: Mistake } {
+function read(field: Field, entry: string | boolean, before: unknown): { value?: unknown; mistake?: Mistake } {
   if (typeof entry === 'boolean') {
-    // What is as it would be anyway need not be written down.
-    return entry === (field.fallback === true) && !field.required ? {} : { value: entry }
+    // What is as it would be anyway need not be written down, unless it was.
+    return entry === (field.fallback === true) && !field.required && before === undefined ? {} : { value: entry }
   }
   const said = entry.trim()
   if (!said) return field.required ? { mistake: { key: 'form.required', values: {} } } : {}
@@ -254,16 +300,46 @@ function read(field: Field, entry: string | boolean): { value?: unknown; mistake
   }
 }
 
-/** What the entries come to, and the mistakes by their fields' names. With a mistake the value is not to be used. */
-export function readForm(variant: Variant, entries: Entries): { value: Record<string, unknown>; mistakes: Record<string, Mistake> } {
-  const value: Record<string, unknown> = { ...variant.constants }
+/**
+ * What the entries come to, and the mistakes by their fields' names: `input.port`, `matchers.0.type`. With a mistake the value
+ * is not to be used. `before` is what was there before it was entered.
+ */
+export function readForm(variant: Variant, entries: Entries, before: Record<string, unknown> = {}): { value: Record<string, unknown>; mistakes: Record<string, Mistake> } {
   const mistakes: Record<string, Mistake> = {}
-  for (const field of variant.fields) {
-    const found = read(field, entries[field.name] ?? '')
-    if (found.mistake) mistakes[field.name] = found.mistake
+  return { value: { ...variant.constants, ...readFields(variant.fields, entries, before, '', mistakes) }, mistakes }
+}
+
+function readFields(fields: readonly Field[], entries: Entries, before: Record<string, unknown>, place: string, mistakes: Record<string, Mistake>): Record<string, unknown> {
+  const value: Record<string, unknown> = {}
+  for (const field of fields) {
+    const at = `${place}${field.name}`
+    const entry = entries[field.name] ?? ''
+    const was = before[field.name]
+    if (typeof entry === 'object') {
+      const several = Array.isArray(entry)
+      if (several ? entry.length === 0 : isBlank(field.fields, entry)) {
+        if (field.required) mistakes[at] = { key: 'form.required', values: {} }
+      } else if (several) {
+        const { least, most } = field
+        if (entry.length < least || entry.length > most) mistakes[at] = { key: 'form.count', values: { min: least, max: Number.isFinite(most) ? most : '∞' } }
+        // Which of them was which before is not known, once one was removed.
+        value[field.name] = entry.map((one, index) => readFields(field.fields, one, {}, `${at}.${index}.`, mistakes))
+      } else {
+        value[field.name] = readFields(field.fields, entry, isSchema(was) ? was : {}, `${at}.`, mistakes)
+      }
+      continue
+    }
+    const found = read(field, entry, was)
+    if (found.mistake) mistakes[at] = found.mistake
     else if (found.value !== undefined) value[field.name] = found.value
   }
-  return { value, mistakes }
+  return value
+}
+
+/** What was entered, with a word for each thing that was there `before` and is not any more, where there is one: `cleared` has it. */
+export function withCleared(before: Record<string, unknown>, entered: Record<string, unknown>, cleared: Record<string, unknown>): Record<string, unknown> {
+  const gone = Object.entries(cleared).filter(([name]) => before[name] !== undefined && entered[name] === undefined)
+  return { ...entered, ...Object.fromEntries(gone) }
 }
 
 /**

@@ -18,8 +18,21 @@ export type Dialog =
   | { kind: 'model' }
   /** A model to be removed, by its name. */
   | { kind: 'model-removal'; name: string }
-  /** A tool, to be called. */
-  | { kind: 'tool'; tool: ToolView; args?: Record<string, unknown> }
+  | ToolCall
+
+/** A tool, to be called. */
+export interface ToolCall {
+  kind: 'tool'
+  tool: ToolView
+  /** What it is called, if that is more than its name. */
+  title?: string
+  /** What its form begins with. */
+  args?: Record<string, unknown>
+  /** Arguments that are not asked for. */
+  fixed?: readonly string[]
+  /** What says that there is to be nothing, of arguments that began with something. Others are left out then. */
+  cleared?: Record<string, unknown>
+}
 
 class Dialogs {
   current = $state.raw<Dialog | null>(null)

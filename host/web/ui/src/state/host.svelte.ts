@@ -1,13 +1,13 @@
 // The host as the shell knows it: what it was asked, and when that has to be asked again.
 
-import { type ApiError, get, reportErrors, tool } from '../api/client'
+import { type ApiError, get, reportErrors } from '../api/client'
 import type { DiscoveredPort, Protocol, StreamItem } from '../api/types'
 import { FrameBatch } from '../stream/batch'
 import { type Probed, type Socket, StreamConnection, type StreamState } from '../stream/connection'
 import { live } from './live.svelte'
 import { Resource } from './resource.svelte'
 
-/** A mapping, as `conductor_list_mappings` has it. */
+/** A mapping, as the host has it. */
 export interface Mapping {
   /** `modes/0/mappings/3`, `global_mappings/3`. */
   place: string
@@ -37,9 +37,9 @@ class Host {
   readonly undo = new Resource(() => get('/v1/undo').catch(none))
   readonly redo = new Resource(() => get('/v1/redo').catch(none))
   readonly mappings = new Resource(async () => {
-    const { result } = await tool<{ mappings: Mapping[]; same_trigger: string[][] }>('conductor_list_mappings')
-    live.map(result.mappings)
-    return result
+    const written = await get('/v1/mappings')
+    live.map(written.mappings)
+    return written
   })
   readonly overlaps = new Resource(() => get('/v1/overlaps'))
   readonly tools = new Resource(() => get('/v1/tools'))
