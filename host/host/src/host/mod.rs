@@ -14,6 +14,7 @@ mod look;
 mod planned;
 mod play;
 mod rollback;
+mod rule_names;
 mod secret_audit;
 pub mod secrets;
 pub mod status;
@@ -54,6 +55,7 @@ use conductor_config::{Config, Diagnostics, Elicitation, Loaded, Severity, ToolL
 use conductor_dispatch::Action;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::workers::Workers;
+use conductor_event::RuleId;
 use conductor_observer::{Observation, Observed, Observer};
 use conductor_package::Grants;
 use conductor_ports::engine_input::Input;
@@ -543,6 +545,12 @@ impl Host {
     pub fn with_rules<T>(&self, look: impl FnOnce(&RuleSet<Action>, u64) -> T) -> T {
         let rules = &self.in_force.load().rules;
         look(rules, rules.generation())
+    }
+
+    /// What a rule of this generation is called, also after another one came into force; its number if that is not known
+    /// any more.
+    pub fn rule_name(&self, rule: RuleId, generation: u64) -> String {
+        self.in_force.rule_name(rule, generation)
     }
 
     /// Tells everybody who watches of what happened.

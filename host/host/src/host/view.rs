@@ -330,10 +330,9 @@ impl HostView for View {
     }
 
     fn captured(&self, limit: usize) -> Vec<Captured> {
-        let rules = &self.in_force.load().rules;
         let captured = self.observed.public_records(limit).into_iter().map(|record| {
-            let known = record.generation == rules.generation();
-            let fired = record.fired.ids().iter().map(|id| describe_rule_id(*id, rules, known)).collect();
+            let name = |rule| self.in_force.rule_name(rule, record.generation);
+            let fired = record.fired.ids().iter().copied().map(name).collect();
             Captured { at: record.at, device: record.device, event: record.event, fired }
         });
         captured.collect()
