@@ -225,6 +225,27 @@ impl Host {
         Ok(())
     }
 
+    /// Takes a plan out of the store, undone, for the client that had it proposed, which is known by its door, scope and
+    /// name alone.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`], [`PlanError::Expired`], [`PlanError::NotOwn`], [`PlanError::Locked`].
+    pub fn withdraw_plan(&self, caller: &Caller, id: &str) -> Result<(), PlanError> {
+        // What its user agreed to was asked for by the client as well.
+        let own = [caller.to_string(), caller.clone().by_elicitation().to_string()];
+        let description = self.on_record(caller, "withdraw", id, || {
+            self.lock.check(caller)?;
+            let plan = self.plans.plan(id)?;
+            if !own.contains(&plan.caller) {
+                return Err(PlanError::NotOwn(plan.id));
+            }
+            self.plans.reject(id)?;
+            Ok(plan.description)
+        })?;
+        self.notify_plan(PlanStep::Rejected, Some(id), caller, &description);
+        Ok(())
+    }
+
     /// Reports what became of a plan to observers.
     fn notify_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
         let (plan, who, description) = (plan.map(str::to_owned), who.to_string(), description.to_owned());
@@ -382,7 +403,7 @@ impl Host {
             self.changes.send(HostChange::Plans);
         }
         match &result {
-            Ok(_) if what == "reject" => self.audit.note(entry()),
+            Ok(_) if matches!(what, "reject" | "withdraw") => self.audit.note(entry()),
             Ok(_) => {}
             Err(error @ (PlanError::File { .. } | PlanError::Record(_))) => {
                 self.audit.note(entry().failed(error));

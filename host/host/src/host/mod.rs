@@ -397,7 +397,7 @@ impl Host {
         self.in_force.load().config.mcp.tools
     }
 
-    /// Answers a call of a tool that is the host's own and only looks. See [`Gate::answer_itself`].
+    /// Answers a call of a tool that is the host's own. It counts as one that only looks. See [`Gate::read_itself`].
     ///
     /// # Errors
     /// What `answer` says, and [`ToolError::TooOften`].
@@ -405,10 +405,10 @@ impl Host {
         &self,
         caller: &Caller,
         name: &str,
-        answer: impl FnOnce() -> Result<T, E>,
+        answer: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let policy = Arc::clone(&self.in_force.load().policy);
-        self.gate.answer_itself(&policy, caller, (Kind::Tool, "call"), name, answer).await
+        self.gate.read_itself(&policy, caller, (Kind::Tool, "call"), name, answer, |_, entry| entry).await
     }
 
     /// Has a prompt filled in for an agent. See [`Gate::answer_itself`].
