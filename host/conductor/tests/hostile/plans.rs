@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_config as config;
+use conductor_config_text::edit::Change;
 use conductor_host::control::gate::ToolRequest;
 use conductor_host::control::plan::risk::{Level, Risk};
 use conductor_host::control::plan::{Plan, PlanError};
@@ -481,6 +482,32 @@ fn one_agent_takes_neither_everybodys_places_nor_the_owners() {
     let plans = stage.host.plans().unwrap();
     assert!(plans.iter().any(|plan| plan.caller.contains("greedy") && plan.proposer == "builtin:mapping-tools"));
     assert!(plans.iter().all(|plan| plan.touched_files == [stage.file().display().to_string()]));
+}
+
+// PLN-2: what is proposed while a change is written, or right after, is for the configuration that the change leads to.
+#[test]
+fn a_plan_can_be_proposed_while_another_is_undone() {
+    let stage = Stage::new(SHOW);
+    let red = json!([{ "path": "modes/0/color", "value": "red" }]);
+    let id = stage.propose_as(&agent("agent"), "Red.", &red).unwrap();
+    let (host, owner) = (&stage.host, Caller::library());
+    host.apply_plan(&owner, &id).unwrap();
+    let blue = || Change { path: ["modes", "1", "color"].map(str::to_owned).into(), value: Some(json!("blue")) };
+    std::thread::scope(|scope| {
+        let undoing = scope.spawn(|| {
+            for _ in 0..20 {
+                host.undo(&owner).unwrap();
+                host.redo(&owner).unwrap();
+            }
+        });
+        while !undoing.is_finished() {
+            let plan = host.propose_plan(&owner, "Blue.", vec![blue()]).unwrap_or_else(|error| panic!("{error}"));
+            host.reject_plan(&owner, &plan.id).unwrap();
+        }
+        undoing.join().unwrap();
+    });
+    let plan = host.propose_plan(&owner, "Blue.", vec![blue()]).unwrap();
+    host.apply_plan(&owner, &plan.id).unwrap_or_else(|error| panic!("right after a redo: {error}"));
 }
 
 #[test]

@@ -321,6 +321,7 @@ impl Host {
         self.audit.require(begun)?;
         desk.intend(step, &hash)?;
         let kept = if file.exists() { keep_backup(file).map(drop) } else { Ok(()) };
+        let _changing = self.view.changing.lock();
         if let Err(source) = kept.and_then(|()| replace(file, text.as_bytes())) {
             // The file is as it was; should the record fail too, the next start finds that out by itself.
             let _ = desk.not_done();
