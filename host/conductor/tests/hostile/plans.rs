@@ -484,6 +484,25 @@ fn one_agent_takes_neither_everybodys_places_nor_the_owners() {
     assert!(plans.iter().all(|plan| plan.touched_files == [stage.file().display().to_string()]));
 }
 
+// PLN-1: what a plan's changes would make of a configuration that it is not for says nothing of the plan.
+#[test]
+fn a_stale_plan_is_shown_and_not_rehearsed() {
+    let stage = Stage::new(SHOW);
+    let owner = Caller::library();
+    let red = json!([{ "path": "modes/1/color", "value": "red" }]);
+    let id = stage.propose_as(&agent("agent"), "Red.", &red).unwrap();
+    let is_rehearsed = || stage.host.plan(&id).unwrap().rehearsal.impossible.is_none();
+    assert!(is_rehearsed());
+    let gone = stage.propose_as(&agent("agent"), "Remove it.", &json!([{ "path": "modes/1" }])).unwrap();
+    stage.host.apply_plan(&owner, &gone).unwrap();
+    let view = stage.host.plan(&id).unwrap_or_else(|error| panic!("it can't be looked at: {error}"));
+    assert!(view.plan.diff.contains("+color = \"red\"") && view.folded_diff.is_none(), "{view:?}");
+    let why = view.rehearsal.impossible.expect("it is not rehearsed");
+    assert!(why.contains("the configuration has changed since"), "{why}");
+    stage.host.undo(&owner).unwrap();
+    assert!(is_rehearsed(), "it can be applied again");
+}
+
 // PLN-2: what is proposed while a change is written, or right after, is for the configuration that the change leads to.
 #[test]
 fn a_plan_can_be_proposed_while_another_is_undone() {

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::look::CallerClass;
+use super::view::STALE;
 use super::{Host, State};
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::store::Step;
@@ -110,7 +111,7 @@ impl Host {
     }
 
     /// One plan, with its rehearsal over what the flight recorder still has. Nothing is run for that which is not in
-    /// force, and no lock is held.
+    /// force, and no lock is held. A plan for another configuration than the one in force is not rehearsed.
     ///
     /// # Errors
     /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] if it can't be rehearsed
@@ -122,6 +123,11 @@ impl Host {
     fn seen(&self, whose: CallerClass, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.plans.plan(id)?;
         let current = self.in_force.load();
+        let (before, file) = (current.source.text(), current.source.file());
+        if state_hash(before) != plan.base {
+            // What its changes would make of this configuration is nothing that can be applied.
+            return Ok(PlanView { plan, folded_diff: None, rehearsal: Rehearsal::impossible(STALE.to_owned()) });
+        }
         let planned = self.view.planned(whose, &current, &plan)?;
         let rehearsal = match &planned.unknown {
             Some(reason) => Rehearsal::impossible(reason.clone()),
@@ -136,10 +142,7 @@ impl Host {
                 rehearse(&records, before, after, &self.environment, describe_rule)
             }
         };
-        // Of another configuration the plan is stale, and its diff no longer what it would change.
-        let (before, file) = (current.source.text(), current.source.file());
-        let same = state_hash(before) == plan.base;
-        let folded_diff = same.then(|| diff::folded(file, before, planned.loaded.source.text())).flatten();
+        let folded_diff = diff::folded(file, before, planned.loaded.source.text());
         Ok(PlanView { plan, folded_diff, rehearsal })
     }
 

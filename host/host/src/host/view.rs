@@ -84,7 +84,7 @@ pub(super) struct View {
 }
 
 /// What is said of a plan that can't be applied.
-const STALE: &str = "stale: the configuration has changed since it was proposed; propose it anew";
+pub(super) const STALE: &str = "stale: the configuration has changed since it was proposed; propose it anew";
 
 impl View {
     /// The active mode; `None` if there are no modes.
