@@ -160,8 +160,10 @@ fn every_tool_call_in_them_fits_and_every_tool_that_they_name_exists() {
     let conductor = builder.host(|host| host.compiler(compiler)).start().unwrap();
     let listed = mcp::listed(conductor.host().tools(), config::ToolList::All, &BTreeSet::new());
     let input = |tool: &Arc<serde_json::Map<String, Value>>| Value::Object((**tool).clone());
-    let tools: BTreeMap<String, Value> =
+    let mut tools: BTreeMap<String, Value> =
         listed.into_iter().map(|tool| (tool.name.to_string(), input(&tool.input_schema))).collect();
+    // Of the tools of features the whole schemas, of which the list says each part once.
+    tools.extend(conductor.host().tools().into_iter().map(|view| (view.tool.name, view.tool.input.value())));
     assert!(tools.len() > 40, "{} tools", tools.len());
     let mut calls = 0;
     for (place, text) in texts() {

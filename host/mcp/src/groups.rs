@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::described::{schema, titled, tool};
-use super::{AnswerError, ClientKey, Server, withdraw};
+use super::{AnswerError, ClientKey, Server, repeated, withdraw};
 use conductor_config::{ToolList, nearest};
 use conductor_host::control::gate::ToolView;
 use conductor_host::host::Host;
@@ -111,7 +111,9 @@ pub fn listed(tools: Vec<ToolView>, list: ToolList, opened: &BTreeSet<String>) -
         groups.keys().filter(|group| !opened.contains(**group)).map(|&group| group.to_owned()).collect();
     let opener = (!groups.is_empty()).then(|| opener(&groups));
     let shown = tools.into_iter().filter(|view| !closed.contains(&view.feature)).map(tool);
-    opener.into_iter().chain([withdraw::tool()]).chain(shown).collect()
+    let mut tools: Vec<Tool> = opener.into_iter().chain([withdraw::tool()]).chain(shown).collect();
+    repeated::state_once(&mut tools);
+    tools
 }
 
 fn opener(groups: &BTreeMap<&str, Vec<&str>>) -> Tool {

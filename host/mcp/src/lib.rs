@@ -21,6 +21,7 @@ mod log;
 mod notifications;
 mod prompts;
 mod questions;
+mod repeated;
 mod resources;
 mod sessions;
 mod skills;
