@@ -2,7 +2,7 @@
 //!
 //! A model reads the list before every conversation, so it is short with any number of features. The tools of a feature
 //! that is not [core](CORE) form a group, called like the feature. [`OPEN_TOOLS`] names the groups with their tools, and
-//! opens one for the client that calls it. The other tool of the host's own is always listed. This is about the list alone: a
+//! opens one for the client that calls it. The other tools of the host's own are always listed. This is about the list alone: a
 //! tool that is not listed can be called by its name, and what may be called is for the gate to decide.
 
 use parking_lot::{Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::described::{schema, titled, tool};
-use super::{AnswerError, ClientKey, Server, repeated, withdraw};
+use super::{AnswerError, ClientKey, Server, effects, repeated, withdraw};
 use conductor_config::{ToolList, nearest};
 use conductor_host::control::gate::ToolView;
 use conductor_host::host::Host;
@@ -111,7 +111,7 @@ pub fn listed(tools: Vec<ToolView>, list: ToolList, opened: &BTreeSet<String>) -
         groups.keys().filter(|group| !opened.contains(**group)).map(|&group| group.to_owned()).collect();
     let opener = (!groups.is_empty()).then(|| opener(&groups));
     let shown = tools.into_iter().filter(|view| !closed.contains(&view.feature)).map(tool);
-    let mut tools: Vec<Tool> = opener.into_iter().chain([withdraw::tool()]).chain(shown).collect();
+    let mut tools: Vec<Tool> = opener.into_iter().chain([effects::tool(), withdraw::tool()]).chain(shown).collect();
     repeated::state_once(&mut tools);
     tools
 }
@@ -190,6 +190,7 @@ pub(super) async fn open(
 mod tests {
     use std::time::Duration;
 
+    use super::effects::SHOW_EFFECTS;
     use super::withdraw::WITHDRAW_PLAN;
     use super::*;
     use conductor_package::descriptor::{Doors, Tier};
@@ -230,7 +231,7 @@ mod tests {
         let opened = Opened::default();
         let (one, other) = (ClientKey::Server(1), ClientKey::Server(2));
         let list = |client: &ClientKey| listed(all(), ToolList::Groups, &opened.of(client));
-        assert_eq!(names(&list(&one)), [OPEN_TOOLS, WITHDRAW_PLAN, "conductor_list_mappings"]);
+        assert_eq!(names(&list(&one)), [OPEN_TOOLS, SHOW_EFFECTS, WITHDRAW_PLAN, "conductor_list_mappings"]);
         let description = list(&one)[0].description.clone().unwrap();
         for part in ["builtin:binding-tools (scan_ports)", "plugin:acme:lights (lights_blink)", "project:mapping-tools"]
         {
@@ -238,11 +239,14 @@ mod tests {
         }
         assert!(opened.open(one.clone(), "plugin:acme:lights"));
         assert!(!opened.open(one.clone(), "plugin:acme:lights"), "it is open already");
-        assert_eq!(names(&list(&one)), [OPEN_TOOLS, WITHDRAW_PLAN, "conductor_list_mappings", "lights_blink"]);
-        assert_eq!(names(&list(&other)).len(), 3, "each client has groups of its own");
+        assert_eq!(
+            names(&list(&one)),
+            [OPEN_TOOLS, SHOW_EFFECTS, WITHDRAW_PLAN, "conductor_list_mappings", "lights_blink"]
+        );
+        assert_eq!(names(&list(&other)).len(), 4, "each client has groups of its own");
         let whole = listed(all(), ToolList::All, &BTreeSet::new());
-        assert_eq!(whole.len(), 5, "all of them, and nothing to open");
-        assert_eq!(whole[1].title.as_deref(), Some("List mappings"));
+        assert_eq!(whole.len(), 6, "all of them, and nothing to open");
+        assert_eq!(whole[2].title.as_deref(), Some("List mappings"));
     }
 
     #[test]
@@ -251,7 +255,7 @@ mod tests {
         let many =
             (0..100).flat_map(|n| (0..100).map(move |tool| view(&package(n), &format!("{}_{tool}", "y".repeat(50)))));
         let list = listed(all().into_iter().chain(many).collect(), ToolList::Groups, &BTreeSet::new());
-        assert_eq!(names(&list), [OPEN_TOOLS, WITHDRAW_PLAN, "conductor_list_mappings"]);
+        assert_eq!(names(&list), [OPEN_TOOLS, SHOW_EFFECTS, WITHDRAW_PLAN, "conductor_list_mappings"]);
         let description = list[0].description.as_deref().unwrap();
         assert!(description.contains("builtin:binding-tools (scan_ports)") && description.contains(&package(20)));
         assert!(description.len() < 2 * MAX_NAMES, "{} bytes", description.len());

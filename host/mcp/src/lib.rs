@@ -14,6 +14,7 @@ mod bounded;
 mod call;
 mod changes;
 mod described;
+mod effects;
 mod groups;
 pub mod http;
 pub mod lines;
@@ -48,6 +49,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+pub use self::effects::SHOW_EFFECTS;
 pub use self::groups::{OPEN_TOOLS, listed};
 pub use self::withdraw::WITHDRAW_PLAN;
 
@@ -313,6 +315,9 @@ impl ServerHandler for Server {
         let args = request.arguments.take().unwrap_or_default();
         if request.name == OPEN_TOOLS {
             return groups::open(self, &host, &context, args).await.map(CallToolResponse::from);
+        }
+        if request.name == SHOW_EFFECTS {
+            return Ok(effects::show(self, &host, &context, args).await.into());
         }
         if request.name == WITHDRAW_PLAN {
             return Ok(withdraw::withdraw(self, &host, &context, args).await.into());
