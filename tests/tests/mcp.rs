@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::UdpSocket;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
@@ -36,8 +37,12 @@ impl Agent {
 
     /// `None` if there is no place.
     fn try_start(home: &Home) -> Option<Self> {
+        Self::try_start_as(home, "test")
+    }
+
+    fn try_start_as(home: &Home, name: &str) -> Option<Self> {
         let mut agent = Self::silent(home);
-        let client = json!({ "name": "test", "version": "1" });
+        let client = json!({ "name": name, "version": "1" });
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         let told = agent.try_ask("initialize", hello)?;
         if told["error"].is_object() {
@@ -145,6 +150,79 @@ fn an_agent_proposes_a_mapping_and_a_person_applies_it() {
     let listed = agent.call("conductor_list_mappings", json!({ "mode": "Play" }));
     assert_eq!(listed["structuredContent"]["mappings"][0]["place"], "modes/0/mappings/0");
     assert_eq!(host.status()["rules"], 1);
+}
+
+// ENG-13: an agent sees what goes out of an event, by a feature and by the host, while nothing does.
+#[test]
+fn an_agent_sees_what_an_event_would_send() {
+    let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    let to = receiver.local_addr().unwrap();
+    let home = Home::new(&format!(
+        "[features.osc-output.grants]\nudp = ['{to}']\n[[global_mappings]]\nname = 'cue'\n\
+         trigger = {{ type = 'CC', cc = 7 }}\n\
+         action = {{ type = 'OscSend', target = '{to}', address = '/cue', args = ['{{unit}}'] }}\n\
+         [[modes]]\nname = 'Play'\n[[modes]]\nname = 'Mix'\n[[modes.mappings]]\n\
+         trigger = {{ type = 'Note', note = 36 }}\naction = {{ type = 'Text', text = 'go' }}\n"
+    ));
+    let _host = home.run();
+    let mut agent = Agent::start(&home);
+    let mut effects = |event: &str, mode: &str| {
+        let args = json!({ "device": "pads", "event": event, "mode": mode });
+        let answer = agent.call("conductor_show_effects", args);
+        assert_eq!(answer["isError"], false, "{answer}");
+        answer["structuredContent"]["effects"].clone()
+    };
+    // Twice, since what performed the first is gone by then.
+    for _ in 0..2 {
+        assert_eq!(effects("cc 7 127", "Play"), json!([format!("=> OSC {to} /cue 1.0  # cue")]));
+    }
+    assert!(effects("note-on 36 100", "Mix")[0].as_str().unwrap().starts_with("=> text \"go\""));
+    assert_eq!(effects("note-on 36 100", "Play"), json!([]));
+    let wrong = agent.call("conductor_show_effects", json!({ "device": "pads", "event": "cc 7 1", "mode": "Mxi" }));
+    assert!(wrong["isError"] == true && wrong["content"][0]["text"].as_str().unwrap().contains("Mxi"), "{wrong}");
+    assert!(receiver.recv(&mut [0; 64]).is_err(), "something went out");
+}
+
+// PLN-3, PLN-4: an agent takes back what it proposed, on record, and nothing of others.
+#[test]
+fn an_agent_withdraws_a_plan_of_its_own_alone() {
+    let home = Home::new(SHOW);
+    let _host = home.run();
+    let mut agent = Agent::start(&home);
+    let mut other = Agent::try_start_as(&home, "other").unwrap();
+    let listed = agent.ask("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert!(tools.iter().any(|tool| tool["name"] == "conductor_withdraw_plan"));
+    let proposed = agent.call("conductor_create_mode", json!({ "name": "Solo" }));
+    let plan = proposed["structuredContent"]["plan"].as_str().unwrap().to_owned();
+
+    let refused = other.call("conductor_withdraw_plan", json!({ "plan": plan }));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("is not one that you proposed"), "{refused}");
+    let wrong = agent.call("conductor_withdraw_plan", json!({ "id": plan }));
+    assert!(wrong["content"][0]["text"].as_str().unwrap().contains("`plan` is wanted"), "{wrong}");
+    assert!(home.conductor(&["plan", "list"]).out.contains(&plan[..6]), "it waits on");
+
+    let withdrawn = agent.call("conductor_withdraw_plan", json!({ "plan": plan }));
+    assert_eq!(withdrawn["structuredContent"]["withdrawn"], plan.as_str(), "{withdrawn}");
+    assert!(home.conductor(&["plan", "list"]).out.contains("no plan waits"));
+    let again = agent.call("conductor_withdraw_plan", json!({ "plan": plan }));
+    assert!(again["content"][0]["text"].as_str().unwrap().contains("there is no plan"), "{again}");
+    let rows = || home.json(&["audit", "list", "--kind", "plan", "--json"]);
+    let on_record = |who: &str, outcome: &str| {
+        rows().as_array().unwrap().iter().any(|row| {
+            row["what"] == "withdraw"
+                && row["subject"] == plan.as_str()
+                && row["who"] == who
+                && row["outcome"] == outcome
+        })
+    };
+    let both = || {
+        let own = on_record("mcp-socket:agent \"test\"", "done");
+        (own && on_record("mcp-socket:agent \"other\"", "refused")).then_some(())
+    };
+    wait::until(both, || rows().to_string());
 }
 
 // MCP-1: what can't be done says so, and the agent goes on.

@@ -66,7 +66,7 @@ struct For {
     port: Option<String>,
     /// A profile's id. Default: the one that fits the port, or what was heard.
     profile: Option<String>,
-    /// Default: made from the name.
+    /// Default: its binding's, else made from the name.
     alias: Option<String>,
 }
 
@@ -146,8 +146,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(profile: &Profile, parts: Vec<Suggested>) -> Self {
-        let description = format!("A first setup for {} {}", profile.vendor, profile.name);
+    /// For a device that has the binding `bound`, or has none yet.
+    fn of(profile: &Profile, bound: Option<&str>, parts: Vec<Suggested>) -> Self {
+        let device = format!("{} {}", profile.vendor, profile.name);
+        let description = match bound {
+            Some(alias) => format!("First mappings for {device}, which is bound as {alias}"),
+            None => format!("A first setup for {device}"),
+        };
         Self { description, profile: Some(profile.id.clone()), parts }
     }
 }
@@ -159,26 +164,23 @@ fn plan_for(
     port: &host_state::Port,
     fitting: Option<(&Profile, PortFit)>,
     alias: Option<&str>,
-    taken: &[&str],
+    written: &toml::Table,
 ) -> Result<Plan, Error> {
-    let alias = match alias {
-        Some(alias) if port.binding.is_some() => {
-            return Err(Error::Invalid(format!(
-                "\"{}\" has a binding: leave out the alias {alias:?}",
-                device_profile::shortened(&port.name)
-            )));
-        }
-        Some(alias) => alias.to_owned(),
-        None => device_profile::alias_for(&port.name, taken),
-    };
     let there: Vec<(SetupPort<'_>, String)> =
         ports.iter().map(|port| (setup_port(port), port.protocol.to_string())).collect();
     let there: Vec<SetupPort<'_>> =
         there.iter().map(|(port, protocol)| SetupPort { protocol, ..port.clone() }).collect();
     let protocol = port.protocol.to_string();
-    let own = SetupPort { protocol: &protocol, ..setup_port(port) };
+    let mut own = SetupPort { protocol: &protocol, ..setup_port(port) };
+    if own.binding.is_none() {
+        // Ports are looked at twice a second: a binding may be there before its port has it.
+        own.binding = device_profile::alias_with(written, &own.matcher());
+    }
+    let alias = alias_of(own.binding, alias, &device_profile::shortened(&port.name), &port.name, written)?;
     let plan = match fitting {
-        Some((profile, fit)) => Plan::of(profile, device_profile::setup(profile, fit, &own, &there, &alias)),
+        Some((profile, fit)) => {
+            Plan::of(profile, own.binding, device_profile::setup(profile, fit, &own, &there, &alias))
+        }
         None => {
             let heard = source_kind::heard(reader, HEARD_SECONDS, Some(&port.device))?.remove(&port.device);
             Plan {
@@ -198,22 +200,43 @@ fn plan_for(
     Ok(plan)
 }
 
+/// What a device is called: as its binding is, as was `asked`, or by its `name`. `shown` is the device in messages.
+///
+/// # Errors
+/// If it has a binding, and another name was asked for.
+fn alias_of(
+    bound: Option<&str>,
+    asked: Option<&str>,
+    shown: &str,
+    name: &str,
+    written: &toml::Table,
+) -> Result<String, Error> {
+    match (bound, asked) {
+        (Some(bound), Some(alias)) if bound != alias => {
+            Err(Error::Invalid(format!("\"{shown}\" has a binding, {bound:?}: leave out the alias {alias:?}")))
+        }
+        (Some(bound), _) => Ok(bound.to_owned()),
+        (None, Some(alias)) => Ok(alias.to_owned()),
+        (None, None) => Ok(device_profile::alias_for(name, &device_profile::aliases(written))),
+    }
+}
+
 /// A setup for the profile's device, which is not there.
-fn plan_ahead(profile: &Profile, alias: Option<&str>, taken: &[&str]) -> Result<Plan, Error> {
-    let alias = alias.map_or_else(|| device_profile::alias_for(&profile.name, taken), str::to_owned);
-    let parts = device_profile::setup_ahead(profile, &alias).ok_or_else(|| {
+fn plan_ahead(profile: &Profile, alias: Option<&str>, written: &toml::Table) -> Result<Plan, Error> {
+    let bound = device_profile::alias_of(written, profile);
+    let alias = alias_of(bound, alias, &profile.name, &profile.name, written)?;
+    let parts = device_profile::setup_ahead(profile, &alias, bound.is_some()).ok_or_else(|| {
         Error::Invalid(format!(
             "the {} {} is not there, and its profile does not say how its ports are called; an OSC app is bound by the \
              port that it sends to: conductor_create_binding",
             profile.vendor, profile.name
         ))
     })?;
-    Ok(Plan::of(profile, parts))
+    Ok(Plan::of(profile, bound, parts))
 }
 
 fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Error> {
     let written: toml::Table = toml::from_str(&reader.config()?).map_err(|error| Error::Failed(error.to_string()))?;
-    let taken = device_profile::aliases(&written);
     let library = Library::bundled();
     let chosen = asked.profile.as_deref().map(|id| profile_of(&library, id)).transpose()?;
     let ports = reader.ports()?;
@@ -234,10 +257,14 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
             let named =
                 |profile| (profile, device_profile::fits(profile, &port.name, usb(port)).unwrap_or(PortFit::Name(0)));
             let fitting = chosen.map(named).or_else(|| library.of_port(&port.name, usb(port)));
-            plan_for(reader, &ports, port, fitting, asked.alias.as_deref(), &taken)?
+            plan_for(reader, &ports, port, fitting, asked.alias.as_deref(), &written)?
         }
-        Err(absent) => plan_ahead(absent, asked.alias.as_deref(), &taken)?,
+        Err(absent) => plan_ahead(absent, asked.alias.as_deref(), &written)?,
     };
+    let parts = device_profile::missing(parts, &written);
+    if parts.is_empty() {
+        return Err(Error::Invalid("it is set up already: it has its binding, and all of the first mappings".into()));
+    }
     let places = device_profile::places(&parts, &written);
     let changes: Vec<_> =
         parts.iter().zip(&places).map(|(part, place)| set(place.clone(), part.value.clone())).collect();

@@ -133,6 +133,7 @@ impl From<PlanError> for ErrorResponse {
             | PlanError::NoChange
             | PlanError::FileInvalid { .. }
             | PlanError::NotText { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid),
+            PlanError::NotOwn(_) => (StatusCode::FORBIDDEN, Code::Forbidden),
             PlanError::Denied(_) => (StatusCode::FORBIDDEN, Code::Denied),
             PlanError::Locked(_) => (StatusCode::LOCKED, Code::Locked),
             PlanError::Full(_) | PlanError::Busy => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),

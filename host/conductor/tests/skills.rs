@@ -3,14 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use conductor::Conductor;
+use conductor::{Conductor, mcp};
 use conductor_config as config;
 use conductor_dispatch::Action;
 use conductor_engine::RuleSetHandle;
@@ -158,8 +158,12 @@ fn every_tool_call_in_them_fits_and_every_tool_that_they_name_exists() {
     let compiler = Compiler::program(env!("CARGO_BIN_EXE_conductor"));
     let builder = Conductor::builder().home(&home).alone().config_text("").features(features());
     let conductor = builder.host(|host| host.compiler(compiler)).start().unwrap();
-    let tools: BTreeMap<String, Value> =
-        conductor.host().tools().into_iter().map(|view| (view.tool.name, view.tool.input.value())).collect();
+    let listed = mcp::listed(conductor.host().tools(), config::ToolList::All, &BTreeSet::new());
+    let input = |tool: &Arc<serde_json::Map<String, Value>>| Value::Object((**tool).clone());
+    let mut tools: BTreeMap<String, Value> =
+        listed.into_iter().map(|tool| (tool.name.to_string(), input(&tool.input_schema))).collect();
+    // Of the tools of features the whole schemas, of which the list says each part once.
+    tools.extend(conductor.host().tools().into_iter().map(|view| (view.tool.name, view.tool.input.value())));
     assert!(tools.len() > 40, "{} tools", tools.len());
     let mut calls = 0;
     for (place, text) in texts() {

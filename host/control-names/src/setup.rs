@@ -47,8 +47,10 @@ pub enum SetupError {
         /// The port's own name.
         port: String,
     },
-    /// The input has a binding, and its profile has nothing else to begin with.
-    #[error("{port:?} is bound, and its profile {profile} says nothing of transport buttons or lights to begin with")]
+    /// The input has a binding, and its profile has nothing else to begin with, or nothing that is not mapped already.
+    #[error(
+        "{port:?} is bound, and its profile {profile} says nothing of transport buttons or lights that is not mapped already"
+    )]
     Nothing {
         /// The port's own name.
         port: String,
@@ -69,7 +71,7 @@ impl FirstSetup {
         let Some((profile, fit)) = library.of_port(&port.port.name, usb(port)) else {
             return Err(SetupError::NoProfile { port: own_name() });
         };
-        let parts = parts(status, port, profile, fit, written);
+        let parts = device_profile::missing(parts(status, port, profile, fit, written), written);
         if parts.is_empty() {
             return Err(SetupError::Nothing { port: own_name(), profile: profile.id.clone() });
         }

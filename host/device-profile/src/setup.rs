@@ -74,8 +74,9 @@ pub fn setup(
 }
 
 /// What is suggested for a device that is not there: a binding that waits for a port with one of the names that the profile
-/// knows, and the same mappings and lights. `None` if the profile names no ports, as those of OSC.
-pub fn setup_ahead(profile: &Profile, alias: &str) -> Option<Vec<Suggested>> {
+/// knows, unless it is `bound` under the alias already, and the same mappings and lights. `None` if the profile names no
+/// ports, as those of OSC.
+pub fn setup_ahead(profile: &Profile, alias: &str, bound: bool) -> Option<Vec<Suggested>> {
     let sends = |is: fn(&Message) -> bool| profile.controls.iter().any(|control| is(&control.message));
     let protocol = match () {
         () if sends(|message| matches!(message, Message::Osc { .. })) => return None,
@@ -87,6 +88,17 @@ pub fn setup_ahead(profile: &Profile, alias: &str) -> Option<Vec<Suggested>> {
         }
         () => "midi",
     };
+    let matchers = names(profile);
+    if matchers.is_empty() {
+        return None;
+    }
+    let has_output = !profile.lights.is_empty();
+    let port = SuggestFor { name: &profile.name, fit: None, alias, matchers, protocol, bound, has_output };
+    Some(suggest(profile, &port))
+}
+
+/// The matchers for ports with the names that a profile knows.
+fn names(profile: &Profile) -> Vec<Value> {
     let mut matchers: Vec<Value> = Vec::new();
     for pattern in profile.identity.ports.all() {
         let matcher = json!({ "type": "name_regex", "value": regex(pattern) });
@@ -94,12 +106,7 @@ pub fn setup_ahead(profile: &Profile, alias: &str) -> Option<Vec<Suggested>> {
             matchers.push(matcher);
         }
     }
-    if matchers.is_empty() {
-        return None;
-    }
-    let has_output = !profile.lights.is_empty();
-    let port = SuggestFor { name: &profile.name, fit: None, alias, matchers, protocol, bound: false, has_output };
-    Some(suggest(profile, &port))
+    matchers
 }
 
 /// A name in which `*` stands for any text, as a regular expression.
@@ -116,10 +123,57 @@ fn regex(pattern: &str) -> String {
     regex
 }
 
-/// The names of bindings that a configuration has, in today's spelling and in the older one.
+/// The bindings that a configuration has, in today's spelling and in the older one.
+fn bindings(written: &toml::Table) -> impl Iterator<Item = &toml::Value> {
+    ["bindings", "devices"].into_iter().filter_map(move |list| written.get(list)?.as_array()).flatten()
+}
+
+/// The names of bindings that a configuration has.
 pub fn aliases(written: &toml::Table) -> Vec<&str> {
-    let entries = ["bindings", "devices"].into_iter().filter_map(|list| written.get(list)?.as_array()).flatten();
-    entries.filter_map(|entry| entry.get("alias")?.as_str()).collect()
+    bindings(written).filter_map(|entry| entry.get("alias")?.as_str()).collect()
+}
+
+/// The name of the first binding with a matcher that `is_it`; `None` if there is none.
+fn alias_by(written: &toml::Table, is_it: impl Fn(&Value) -> bool) -> Option<&str> {
+    let has = |binding: &&toml::Value| {
+        let matchers = binding.get("matchers").and_then(toml::Value::as_array).into_iter().flatten();
+        matchers.filter_map(|matcher| serde_json::to_value(matcher).ok()).any(|matcher| is_it(&matcher))
+    };
+    bindings(written).find(has)?.get("alias")?.as_str()
+}
+
+/// The name of the binding that a configuration has for a port with this matcher; `None` if there is none.
+pub fn alias_with<'w>(written: &'w toml::Table, matcher: &Value) -> Option<&'w str> {
+    alias_by(written, |other| other == matcher)
+}
+
+/// The name of the binding that a configuration has for the device of a profile: it matches a name of its ports, or its USB
+/// ids. `None` if there is none.
+pub fn alias_of<'w>(written: &'w toml::Table, profile: &Profile) -> Option<&'w str> {
+    let names = names(profile);
+    let is_its = |matcher: &Value| {
+        let text = || matcher["value"].as_str().unwrap_or_default();
+        let number = |key: &str| matcher[key].as_u64().and_then(|number| u16::try_from(number).ok());
+        match matcher["type"].as_str() {
+            Some("name_regex") => names.contains(matcher),
+            Some("exact_name" | "name_contains") => fits(profile, text(), None).is_some(),
+            Some("usb_identifier") => {
+                let usb = number("vendor_id").zip(number("product_id"));
+                usb.is_some_and(|(vendor, product)| profile.identity.usb.contains(&UsbId { vendor, product }))
+            }
+            _ => false,
+        }
+    };
+    alias_by(written, is_its)
+}
+
+/// The parts that a configuration has nothing of yet: no global mapping with the same trigger.
+pub fn missing(mut parts: Vec<Suggested>, written: &toml::Table) -> Vec<Suggested> {
+    let mappings = written.get("global_mappings").and_then(toml::Value::as_array).into_iter().flatten();
+    let triggers = mappings.filter_map(|mapping| serde_json::to_value(mapping.get("trigger")?).ok());
+    let triggers: Vec<Value> = triggers.collect();
+    parts.retain(|part| part.list != "global_mappings" || !triggers.contains(&part.value["trigger"]));
+    parts
 }
 
 /// A name for a device, from that of its port: in small letters, and none of those that are taken.
@@ -169,12 +223,45 @@ mod tests {
     fn a_device_that_is_not_there_is_bound_by_the_names_of_its_ports() {
         let library = Library::bundled();
         let profile = library.get("akai-apc-mini-mk2").unwrap();
-        let parts = setup_ahead(profile, "grid").unwrap();
+        let parts = setup_ahead(profile, "grid", false).unwrap();
         let matchers: Vec<&Value> =
             parts[0].value["matchers"].as_array().unwrap().iter().map(|it| &it["value"]).collect();
         assert_eq!(matchers, ["(?i)^.*APC mini mk2 Control.*$", "(?i)^APC mini mk2$", "(?i)^.*\\- APC mini mk2$"]);
         assert!(parts.len() > 1 && parts[0].reason.contains("when it is plugged in"), "{parts:?}");
-        assert_eq!(setup_ahead(library.get("touchosc-mk1-mix16").unwrap(), "tablet"), None, "it has no port");
+        assert_eq!(setup_ahead(library.get("touchosc-mk1-mix16").unwrap(), "tablet", false), None, "it has no port");
+        let beside = setup_ahead(profile, "grid", true).unwrap();
+        assert_eq!(beside, parts[1..], "it has its binding already");
+    }
+
+    #[test]
+    fn the_binding_of_a_device_is_known_by_its_matchers() {
+        let library = Library::bundled();
+        let profile = library.get("akai-apc-mini").unwrap();
+        let binding = |matcher: &str| -> toml::Table {
+            toml::from_str(&format!("[[bindings]]\nalias = 'grid'\nmatchers = [{matcher}]")).unwrap()
+        };
+        let known = |matcher: &str| alias_of(&binding(matcher), profile).is_some();
+        assert!(known("{ type = 'exact_name', value = 'APC MINI MIDI 1' }"));
+        assert!(known("{ type = 'usb_identifier', vendor_id = 0x09e8, product_id = 0x0028 }"));
+        assert!(!known("{ type = 'usb_identifier', vendor_id = 0x09e8, product_id = 0x0029 }"));
+        assert!(!known("{ type = 'exact_name', value = 'nanoKONTROL2' }"));
+        let value = &setup_ahead(profile, "grid", false).unwrap()[0].value;
+        let written: toml::Table = serde_json::from_value(json!({ "bindings": [value] })).unwrap();
+        assert_eq!(alias_of(&written, profile), Some("grid"), "what a setup has written itself");
+        assert_eq!(alias_with(&written, &value["matchers"][0]), Some("grid"));
+        assert_eq!(alias_with(&written, &exact_name("APC MINI MIDI 1")), None);
+    }
+
+    #[test]
+    fn what_is_mapped_already_is_not_suggested_again() {
+        let library = Library::bundled();
+        let parts = setup_ahead(library.get("akai-apc-mini").unwrap(), "grid", true).unwrap();
+        let [first, ..] = &parts[..] else { panic!("there are lights") };
+        let changed = json!({ "trigger": first.value["trigger"], "action": { "type": "Suppress" } });
+        let written: toml::Table = serde_json::from_value(json!({ "global_mappings": [changed] })).unwrap();
+        let left = missing(parts.clone(), &written);
+        assert_eq!(left, parts[1..]);
+        assert_eq!(missing(parts.clone(), &toml::Table::new()), parts);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 mod datagram;
 mod performer;
 mod recorder;
+pub mod shown;
 
 pub use performer::RecordedActions;
 pub use recorder::Recorder;

@@ -2,11 +2,10 @@
 //!
 //! A model reads the list before every conversation, so it is short with any number of features. The tools of a feature
 //! that is not [core](CORE) form a group, called like the feature. [`OPEN_TOOLS`] names the groups with their tools, and
-//! opens one for the client that calls it. This is about the list alone: a tool that is not listed can be called by its
-//! name, and what may be called is for the gate to decide.
+//! opens one for the client that calls it. The other tools of the host's own are always listed. This is about the list alone: a
+//! tool that is not listed can be called by its name, and what may be called is for the gate to decide.
 
 use parking_lot::{Mutex, MutexGuard};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -16,11 +15,11 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{AnswerError, ClientKey, Server};
+use super::described::{schema, titled, tool};
+use super::{AnswerError, ClientKey, Server, effects, repeated, withdraw};
 use conductor_config::{ToolList, nearest};
 use conductor_host::control::gate::ToolView;
 use conductor_host::host::Host;
-use conductor_package::descriptor::Tier;
 use conductor_terminal::excerpt;
 
 /// The tool that opens a group. It is the host's own.
@@ -112,7 +111,9 @@ pub fn listed(tools: Vec<ToolView>, list: ToolList, opened: &BTreeSet<String>) -
         groups.keys().filter(|group| !opened.contains(**group)).map(|&group| group.to_owned()).collect();
     let opener = (!groups.is_empty()).then(|| opener(&groups));
     let shown = tools.into_iter().filter(|view| !closed.contains(&view.feature)).map(tool);
-    opener.into_iter().chain(shown).collect()
+    let mut tools: Vec<Tool> = opener.into_iter().chain([effects::tool(), withdraw::tool()]).chain(shown).collect();
+    repeated::state_once(&mut tools);
+    tools
 }
 
 fn opener(groups: &BTreeMap<&str, Vec<&str>>) -> Tool {
@@ -176,7 +177,7 @@ pub(super) async fn open(
         let names: Vec<String> = groups[group].iter().map(|&name| name.to_owned()).collect();
         Ok((server.shared.opened.open(key, group), names))
     };
-    let (is_new, opened) = host.own_tool(&caller, OPEN_TOOLS, answer).await.map_err(ErrorData::from)?;
+    let (is_new, opened) = host.own_tool(&caller, OPEN_TOOLS, async { answer() }).await.map_err(ErrorData::from)?;
     if is_new && server.is_session() {
         // A client that is gone needs no news.
         let _ = context.peer.notify_tool_list_changed().await;
@@ -184,48 +185,15 @@ pub(super) async fn open(
     Ok(CallToolResult::structured(json!({ "opened": opened, "next": "list the tools again; these are there now" })))
 }
 
-/// A tool as MCP describes it.
-pub(super) fn tool(view: ToolView) -> Tool {
-    let tool = view.tool;
-    // A plan destroys nothing until a person agrees.
-    let reaches_out = tool.tier.is_confirmed() && !tool.proposes;
-    let annotations =
-        ToolAnnotations::new().read_only(tool.tier == Tier::ReadOnly).destructive(reaches_out).open_world(reaches_out);
-    let described =
-        Tool::new(Cow::Owned(tool.name), tool.summary, schema(tool.input.value())).with_annotations(annotations);
-    titled(match tool.output {
-        Some(output) => described.with_raw_output_schema(schema(output.value())),
-        None => described,
-    })
-}
-
-fn titled(mut tool: Tool) -> Tool {
-    tool.title = Some(title(&tool.name));
-    tool
-}
-
-/// A name for people: `Create mapping` for `conductor_create_mapping`.
-pub(super) fn title(name: &str) -> String {
-    let words = name.trim_start_matches("conductor_").replace(['_', '-'], " ");
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-/// Registrars take schemas that are objects only.
-fn schema(schema: Value) -> Arc<JsonObject> {
-    Arc::new(match schema {
-        Value::Object(object) => object,
-        _ => JsonObject::new(),
-    })
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::time::Duration;
 
+    use super::effects::SHOW_EFFECTS;
+    use super::withdraw::WITHDRAW_PLAN;
     use super::*;
-    use conductor_package::descriptor::Doors;
+    use conductor_package::descriptor::{Doors, Tier};
     use conductor_sandbox::RegisteredTool;
 
     fn view(feature: &str, name: &str) -> ToolView {
@@ -263,7 +231,7 @@ mod tests {
         let opened = Opened::default();
         let (one, other) = (ClientKey::Server(1), ClientKey::Server(2));
         let list = |client: &ClientKey| listed(all(), ToolList::Groups, &opened.of(client));
-        assert_eq!(names(&list(&one)), [OPEN_TOOLS, "conductor_list_mappings"]);
+        assert_eq!(names(&list(&one)), [OPEN_TOOLS, SHOW_EFFECTS, WITHDRAW_PLAN, "conductor_list_mappings"]);
         let description = list(&one)[0].description.clone().unwrap();
         for part in ["builtin:binding-tools (scan_ports)", "plugin:acme:lights (lights_blink)", "project:mapping-tools"]
         {
@@ -271,11 +239,14 @@ mod tests {
         }
         assert!(opened.open(one.clone(), "plugin:acme:lights"));
         assert!(!opened.open(one.clone(), "plugin:acme:lights"), "it is open already");
-        assert_eq!(names(&list(&one)), [OPEN_TOOLS, "conductor_list_mappings", "lights_blink"]);
-        assert_eq!(names(&list(&other)).len(), 2, "each client has groups of its own");
+        assert_eq!(
+            names(&list(&one)),
+            [OPEN_TOOLS, SHOW_EFFECTS, WITHDRAW_PLAN, "conductor_list_mappings", "lights_blink"]
+        );
+        assert_eq!(names(&list(&other)).len(), 4, "each client has groups of its own");
         let whole = listed(all(), ToolList::All, &BTreeSet::new());
-        assert_eq!(whole.len(), 4, "all of them, and nothing to open");
-        assert_eq!(whole[0].title.as_deref(), Some("List mappings"));
+        assert_eq!(whole.len(), 6, "all of them, and nothing to open");
+        assert_eq!(whole[2].title.as_deref(), Some("List mappings"));
     }
 
     #[test]
@@ -284,7 +255,7 @@ mod tests {
         let many =
             (0..100).flat_map(|n| (0..100).map(move |tool| view(&package(n), &format!("{}_{tool}", "y".repeat(50)))));
         let list = listed(all().into_iter().chain(many).collect(), ToolList::Groups, &BTreeSet::new());
-        assert_eq!(names(&list), [OPEN_TOOLS, "conductor_list_mappings"]);
+        assert_eq!(names(&list), [OPEN_TOOLS, SHOW_EFFECTS, WITHDRAW_PLAN, "conductor_list_mappings"]);
         let description = list[0].description.as_deref().unwrap();
         assert!(description.contains("builtin:binding-tools (scan_ports)") && description.contains(&package(20)));
         assert!(description.len() < 2 * MAX_NAMES, "{} bytes", description.len());

@@ -5,7 +5,7 @@ use rmcp::model::{CompletionInfo, GetPromptResult, Prompt, PromptArgument, Promp
 use serde_json::Map;
 use serde_json::Value;
 
-use super::groups::title;
+use super::described::title;
 use super::{resources, skills};
 use conductor_host::host::Host;
 use conductor_skills::library::Library;

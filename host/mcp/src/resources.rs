@@ -3,7 +3,7 @@
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
-use super::groups::title;
+use super::described::title;
 use super::notifications::{self, NOTIFICATIONS};
 use super::skills;
 use conductor_audit::caller::Caller;

@@ -15,7 +15,7 @@ use rmcp::model::{
 };
 use serde_json::json;
 
-use super::groups::title;
+use super::described::title;
 use super::no_resource;
 use conductor_host::host::Host;
 use conductor_skills::library::{Library, Named};

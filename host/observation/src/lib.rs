@@ -4,9 +4,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 use conductor_control_names::ControlNames;
-use conductor_dispatch::{Action, describe_rule_id as rule};
-use conductor_engine::RuleSet;
-use conductor_event::Nanos;
+use conductor_event::{Nanos, RuleId};
 use conductor_host::host::Host;
 use conductor_observer::sink_message::SinkKind;
 use conductor_observer::{ChatChange, LockChange, ModelChange, Observation, PlanChange, PlanStep};
@@ -175,7 +173,7 @@ impl Kind {
 impl ObservationView {
     /// The view of an observation of this host.
     pub fn of(observation: &Observation, host: &Host) -> Self {
-        host.with_rules(|rules, generation| Self::new(observation, rules, generation))
+        Self::new(observation, |rule, generation| host.rule_name(rule, generation))
     }
 
     /// The same, with the name of the control that an event is of, if the profile of its device is known.
@@ -188,19 +186,19 @@ impl ObservationView {
         view
     }
 
-    /// The view of an observation. Rules are named only if they are of this set.
-    pub fn new(observation: &Observation, rules: &RuleSet<Action>, generation: u64) -> Self {
+    /// The view of an observation. `rule` returns what a rule of a generation is called.
+    pub fn new(observation: &Observation, rule: impl Fn(RuleId, u64) -> String) -> Self {
         match observation {
             Observation::Event(record) => Self::Event {
                 at: record.at,
                 device: record.device.to_string(),
                 event: record.event.to_string(),
                 control: None,
-                rules: record.fired.ids().iter().map(|id| rule(*id, rules, generation == record.generation)).collect(),
+                rules: record.fired.ids().iter().map(|id| rule(*id, record.generation)).collect(),
             },
             Observation::Failure(failure) => Self::Failure {
                 at: failure.at,
-                rule: rule(failure.rule, rules, generation == failure.generation),
+                rule: rule(failure.rule, failure.generation),
                 worker: failure.worker.to_string(),
                 reason: failure.reason.to_string(),
             },
@@ -240,8 +238,7 @@ impl ObservationView {
 mod tests {
     use std::sync::Arc;
 
-    use conductor_engine::{NumberRange, RuleSource, RuleSpec, Trigger, ValueRange, compile};
-    use conductor_event::{Cause, DeviceId, MidiMessage, ModeIx, Record, RuleId};
+    use conductor_event::{Cause, DeviceId, MidiMessage, ModeIx, Record};
     use conductor_observer::failure::{Failure, Reason};
     use conductor_observer::sink_message::{Severity, SinkMessage};
     use serde_json::json;
@@ -250,16 +247,9 @@ mod tests {
 
     const GENERATION: u64 = 3;
 
-    /// A set of one rule, which is called `lamp`.
-    fn rules() -> RuleSet<Action> {
-        let trigger =
-            Trigger::ControlChange { controllers: NumberRange::one(7), value: ValueRange::SEVEN_BIT, channel: None };
-        let rule = RuleSpec { name: Some("lamp".to_owned()), ..RuleSpec::new(trigger, Action::Suppress) };
-        compile(RuleSource { modes: Vec::new(), rules: vec![rule] }).unwrap()
-    }
-
     fn shown(observation: &Observation) -> Value {
-        serde_json::to_value(ObservationView::new(observation, &rules(), GENERATION)).unwrap()
+        let rule = |rule: RuleId, generation: u64| format!("rule {} of {generation}", rule.0);
+        serde_json::to_value(ObservationView::new(observation, rule)).unwrap()
     }
 
     fn message(kind: SinkKind, sequence: Option<u64>) -> Observation {
@@ -268,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_named_only_if_they_are_of_the_set_in_force() {
+    fn rules_are_named_by_the_generation_that_they_are_of() {
         let event = |generation| {
             Observation::Event(Record {
                 at: 5,
@@ -282,10 +272,10 @@ mod tests {
         };
         let of_now = json!({
             "kind": "event", "at": 5, "device": "pads", "event": "note-on 36 100",
-            "rules": ["lamp (Suppress)", "rule 9"],
+            "rules": ["rule 0 of 3", "rule 9 of 3"],
         });
         assert_eq!(shown(&event(GENERATION)), of_now);
-        assert_eq!(shown(&event(GENERATION - 1))["rules"], json!(["rule 0", "rule 9"]));
+        assert_eq!(shown(&event(GENERATION - 1))["rules"], json!(["rule 0 of 2", "rule 9 of 2"]));
 
         let failure = |generation| {
             Observation::Failure(Failure {
@@ -298,11 +288,11 @@ mod tests {
             })
         };
         let of_now = json!({
-            "kind": "failure", "at": 6, "rule": "lamp (Suppress)", "worker": "synth",
+            "kind": "failure", "at": 6, "rule": "rule 0 of 3", "worker": "synth",
             "reason": "no port is bound to \"synth\"",
         });
         assert_eq!(shown(&failure(GENERATION)), of_now);
-        assert_eq!(shown(&failure(GENERATION + 1))["rule"], "rule 0");
+        assert_eq!(shown(&failure(GENERATION + 1))["rule"], "rule 0 of 4");
     }
 
     #[test]

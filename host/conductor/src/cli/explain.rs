@@ -113,9 +113,7 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
             line["mode"] = json!(mode);
             terminal::json_line(&line);
         } else {
-            let later =
-                if sent.at > at { format!("{} ms later  ", (sent.at - at) as f64 / 1e6) } else { String::new() };
-            outln!("{later}{}", shown_effects::line(&sent, &rules));
+            outln!("{}", shown_effects::line_since(at, &sent, &rules));
         }
     }
     Ok(())

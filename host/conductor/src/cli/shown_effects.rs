@@ -6,36 +6,12 @@ use conductor_config::{Config, nearest};
 use conductor_dispatch::{Action, describe_rule_id};
 use conductor_engine::{RuleSet, rule_name};
 use conductor_event::DeviceId;
-use conductor_stdx::hidden::hide_json;
+pub(super) use conductor_host::host::shown::{line, line_since, text};
 use conductor_terminal::errln;
-use conductor_timeline::Effect;
 use conductor_timeline::player::Sent;
 use serde_json::{Value, json};
 
-/// An effect as tests demand it, without private values.
-pub(super) fn text(effect: &Effect) -> String {
-    match effect {
-        Effect::Program(words) => {
-            let mut shown = json!(words);
-            hide_json(&[], &mut shown);
-            let words = shown.as_array().into_iter().flatten().filter_map(Value::as_str);
-            Effect::Program(words.map(str::to_owned).collect()).to_string()
-        }
-        effect => effect.to_string(),
-    }
-}
-
-/// What went out as a line of a test, with what it is and which rule asked for it as a comment:
-/// `=> MIDI synth 90 24 64  # note-on 36 100: C2; kick`.
-pub(super) fn line(sent: &Sent, rules: &RuleSet<Action>) -> String {
-    let meaning = sent.effect.comment();
-    let rule = sent.rule.and_then(|rule| rules.rules().get(rule.0 as usize)).map(rule_name);
-    let notes: Vec<String> = meaning.iter().map(|text| text.trim_start_matches("# ").to_owned()).chain(rule).collect();
-    let comment = if notes.is_empty() { String::new() } else { format!("  # {}", notes.join("; ")) };
-    format!("=> {}{comment}", text(&sent.effect))
-}
-
-/// The same for programs.
+/// What went out, for programs.
 pub(super) fn json(sent: &Sent, rules: &RuleSet<Action>) -> Value {
     let rule = sent.rule.map(|rule| describe_rule_id(rule, rules, true));
     json!({ "at": sent.at, "rule": rule, "effect": text(&sent.effect) })
@@ -76,17 +52,4 @@ pub(super) fn unknown_rule(name: &str, rules: &RuleSet<Action>) -> Option<String
     }
     let hint = nearest(name, names.iter().map(String::as_str)).map(|meant| format!("; did you mean {meant:?}?"));
     Some(format!("there is no rule {name:?}{}", hint.unwrap_or_default()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_shown_without_private_values() {
-        let program = |words: &[&str]| Effect::Program(words.iter().map(|&word| word.to_owned()).collect());
-        let shown = text(&program(&["say", "hello world", "--token", "hunter2", "API_KEY=x"]));
-        assert_eq!(shown, "program say \"hello world\" --token <hidden> API_KEY=<hidden>");
-        assert_eq!(text(&Effect::Text("--token hunter2".into())), "text \"--token hunter2\"");
-    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_config as config;
+use conductor_config_text::edit::Change;
 use conductor_host::control::gate::ToolRequest;
 use conductor_host::control::plan::risk::{Level, Risk};
 use conductor_host::control::plan::{Plan, PlanError};
@@ -481,6 +482,51 @@ fn one_agent_takes_neither_everybodys_places_nor_the_owners() {
     let plans = stage.host.plans().unwrap();
     assert!(plans.iter().any(|plan| plan.caller.contains("greedy") && plan.proposer == "builtin:mapping-tools"));
     assert!(plans.iter().all(|plan| plan.touched_files == [stage.file().display().to_string()]));
+}
+
+// PLN-1: what a plan's changes would make of a configuration that it is not for says nothing of the plan.
+#[test]
+fn a_stale_plan_is_shown_and_not_rehearsed() {
+    let stage = Stage::new(SHOW);
+    let owner = Caller::library();
+    let red = json!([{ "path": "modes/1/color", "value": "red" }]);
+    let id = stage.propose_as(&agent("agent"), "Red.", &red).unwrap();
+    let is_rehearsed = || stage.host.plan(&id).unwrap().rehearsal.impossible.is_none();
+    assert!(is_rehearsed());
+    let gone = stage.propose_as(&agent("agent"), "Remove it.", &json!([{ "path": "modes/1" }])).unwrap();
+    stage.host.apply_plan(&owner, &gone).unwrap();
+    let view = stage.host.plan(&id).unwrap_or_else(|error| panic!("it can't be looked at: {error}"));
+    assert!(view.plan.diff.contains("+color = \"red\"") && view.folded_diff.is_none(), "{view:?}");
+    let why = view.rehearsal.impossible.expect("it is not rehearsed");
+    assert!(why.contains("the configuration has changed since"), "{why}");
+    stage.host.undo(&owner).unwrap();
+    assert!(is_rehearsed(), "it can be applied again");
+}
+
+// PLN-2: what is proposed while a change is written, or right after, is for the configuration that the change leads to.
+#[test]
+fn a_plan_can_be_proposed_while_another_is_undone() {
+    let stage = Stage::new(SHOW);
+    let red = json!([{ "path": "modes/0/color", "value": "red" }]);
+    let id = stage.propose_as(&agent("agent"), "Red.", &red).unwrap();
+    let (host, owner) = (&stage.host, Caller::library());
+    host.apply_plan(&owner, &id).unwrap();
+    let blue = || Change { path: ["modes", "1", "color"].map(str::to_owned).into(), value: Some(json!("blue")) };
+    std::thread::scope(|scope| {
+        let undoing = scope.spawn(|| {
+            for _ in 0..20 {
+                host.undo(&owner).unwrap();
+                host.redo(&owner).unwrap();
+            }
+        });
+        while !undoing.is_finished() {
+            let plan = host.propose_plan(&owner, "Blue.", vec![blue()]).unwrap_or_else(|error| panic!("{error}"));
+            host.reject_plan(&owner, &plan.id).unwrap();
+        }
+        undoing.join().unwrap();
+    });
+    let plan = host.propose_plan(&owner, "Blue.", vec![blue()]).unwrap();
+    host.apply_plan(&owner, &plan.id).unwrap_or_else(|error| panic!("right after a redo: {error}"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::look::CallerClass;
+use super::view::STALE;
 use super::{Host, State};
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::store::Step;
@@ -110,7 +111,7 @@ impl Host {
     }
 
     /// One plan, with its rehearsal over what the flight recorder still has. Nothing is run for that which is not in
-    /// force, and no lock is held.
+    /// force, and no lock is held. A plan for another configuration than the one in force is not rehearsed.
     ///
     /// # Errors
     /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] if it can't be rehearsed
@@ -122,6 +123,11 @@ impl Host {
     fn seen(&self, whose: CallerClass, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.plans.plan(id)?;
         let current = self.in_force.load();
+        let (before, file) = (current.source.text(), current.source.file());
+        if state_hash(before) != plan.base {
+            // What its changes would make of this configuration is nothing that can be applied.
+            return Ok(PlanView { plan, folded_diff: None, rehearsal: Rehearsal::impossible(STALE.to_owned()) });
+        }
         let planned = self.view.planned(whose, &current, &plan)?;
         let rehearsal = match &planned.unknown {
             Some(reason) => Rehearsal::impossible(reason.clone()),
@@ -136,10 +142,7 @@ impl Host {
                 rehearse(&records, before, after, &self.environment, describe_rule)
             }
         };
-        // Of another configuration the plan is stale, and its diff no longer what it would change.
-        let (before, file) = (current.source.text(), current.source.file());
-        let same = state_hash(before) == plan.base;
-        let folded_diff = same.then(|| diff::folded(file, before, planned.loaded.source.text())).flatten();
+        let folded_diff = diff::folded(file, before, planned.loaded.source.text());
         Ok(PlanView { plan, folded_diff, rehearsal })
     }
 
@@ -225,6 +228,27 @@ impl Host {
         Ok(())
     }
 
+    /// Takes a plan out of the store, undone, for the client that had it proposed, which is known by its door, scope and
+    /// name alone.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`], [`PlanError::Expired`], [`PlanError::NotOwn`], [`PlanError::Locked`].
+    pub fn withdraw_plan(&self, caller: &Caller, id: &str) -> Result<(), PlanError> {
+        // What its user agreed to was asked for by the client as well.
+        let own = [caller.to_string(), caller.clone().by_elicitation().to_string()];
+        let description = self.on_record(caller, "withdraw", id, || {
+            self.lock.check(caller)?;
+            let plan = self.plans.plan(id)?;
+            if !own.contains(&plan.caller) {
+                return Err(PlanError::NotOwn(plan.id));
+            }
+            self.plans.reject(id)?;
+            Ok(plan.description)
+        })?;
+        self.notify_plan(PlanStep::Rejected, Some(id), caller, &description);
+        Ok(())
+    }
+
     /// Reports what became of a plan to observers.
     fn notify_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
         let (plan, who, description) = (plan.map(str::to_owned), who.to_string(), description.to_owned());
@@ -300,6 +324,7 @@ impl Host {
         self.audit.require(begun)?;
         desk.intend(step, &hash)?;
         let kept = if file.exists() { keep_backup(file).map(drop) } else { Ok(()) };
+        let _changing = self.view.changing.lock();
         if let Err(source) = kept.and_then(|()| replace(file, text.as_bytes())) {
             // The file is as it was; should the record fail too, the next start finds that out by itself.
             let _ = desk.not_done();
@@ -382,7 +407,7 @@ impl Host {
             self.changes.send(HostChange::Plans);
         }
         match &result {
-            Ok(_) if what == "reject" => self.audit.note(entry()),
+            Ok(_) if matches!(what, "reject" | "withdraw") => self.audit.note(entry()),
             Ok(_) => {}
             Err(error @ (PlanError::File { .. } | PlanError::Record(_))) => {
                 self.audit.note(entry().failed(error));

@@ -301,6 +301,21 @@ pub struct Rehearsal {
 /// # Errors
 /// See [`StartError`].
 pub fn rehearse(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> Result<Rehearsal, StartError> {
+    rehearse_beside(loaded, home, features, Compiler::find(), None).map(|(rehearsal, ..)| rehearsal)
+}
+
+/// The same in a process in which a host runs, whose stores are `live`. The workers and the features that are returned
+/// beside have to be stopped when the rehearsal is over.
+///
+/// # Errors
+/// See [`StartError`].
+pub(super) fn rehearse_beside(
+    loaded: &Loaded,
+    home: Option<&Path>,
+    features: Option<&Path>,
+    compiler: Compiler,
+    live: Option<Arc<FeatureStores>>,
+) -> Result<(Rehearsal, Workers, Registry), StartError> {
     let recorder = Recorder::default();
     let (clock, hand) = Clock::manual();
     let rehearsing = |observer| Workers::rehearsing(observer, recorder.desktop());
@@ -309,7 +324,7 @@ pub fn rehearse(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -
         midi: Some(Box::new(recorder.clone())),
         ..Services::new(sinks, Box::new(recorder.clone()))
     };
-    let assembler = Assembler::beside(home, features, Compiler::find(), None, services, rehearsing)?;
+    let assembler = Assembler::beside(home, features, compiler, live, services, rehearsing)?;
     let (registry, compiled) = assembler.make(loaded, &Registry::default())?;
     let workers = assembler.workers;
     for target in &compiled.targets {
@@ -317,8 +332,8 @@ pub fn rehearse(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -
         workers.outputs.attach(target, recorder.output(target));
     }
     workers.outputs.follow(&compiled.outputs);
-    let actions = RecordedActions::new(workers, recorder, clock, hand, Box::new(registry));
-    Ok(Rehearsal { compiled, actions })
+    let actions = RecordedActions::new(workers.clone(), recorder, clock, hand, Box::new(registry.clone()));
+    Ok((Rehearsal { compiled, actions }, workers, registry))
 }
 
 /// The features that a configuration installs, without starting a host.

@@ -318,6 +318,7 @@ impl HostBuilder {
             changes: changes.clone(),
             turns: PreviewSlots::new(),
             planned: PlannedCache::default(),
+            changing: Mutex::default(),
         });
         let _ = services.models.set(Arc::new(in_force.clone()) as Arc<dyn ModelView>);
         let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use conductor_engine::RuleSetSnapshot;
+use conductor_event::RuleId;
 
+use super::rule_names::RuleNames;
 use crate::control::gate::ToolSet;
 use conductor_chat::{Models, Question};
 use conductor_config::{Config, Source};
-use conductor_dispatch::Action;
+use conductor_dispatch::{Action, describe_rule, describe_rule_id};
 use conductor_policy::Policy;
 use conductor_registry::Registry;
 use conductor_sandbox::bindings::Error;
@@ -63,21 +65,38 @@ impl Generation {
 
 /// The generation in force, shared with everything that reads it.
 #[derive(Debug, Clone)]
-pub(super) struct InForce(Arc<ArcSwap<Generation>>);
+pub(super) struct InForce {
+    current: Arc<ArcSwap<Generation>>,
+    /// What the rules of those before are called.
+    former: Arc<RuleNames>,
+}
 
 impl InForce {
     pub(super) fn new(first: Generation) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(first)))
+        Self { current: Arc::new(ArcSwap::from_pointee(first)), former: Arc::default() }
     }
 
     /// The current generation. It stays as it is while the caller holds it, whatever comes into force meanwhile.
     pub(super) fn load(&self) -> Arc<Generation> {
-        self.0.load_full()
+        self.current.load_full()
     }
 
     /// Puts another one in force and returns the one before.
     pub(super) fn replace(&self, next: Generation) -> Arc<Generation> {
-        self.0.swap(Arc::new(next))
+        let last = self.load();
+        if last.rules.generation() != next.rules.generation() {
+            // Before it is replaced, so that there is no time at which an event has no names.
+            self.former.keep(last.rules.generation(), last.rules.rules().iter().map(describe_rule));
+        }
+        self.current.swap(Arc::new(next))
+    }
+
+    /// What a rule of this generation is called, or was; its number if that is not known any more.
+    pub(super) fn rule_name(&self, rule: RuleId, generation: u64) -> String {
+        let rules = &self.load().rules;
+        let is_current = rules.generation() == generation;
+        let former = if is_current { None } else { self.former.of(rule, generation) };
+        former.unwrap_or_else(|| describe_rule_id(rule, rules, is_current))
     }
 
     /// Records whether the last configuration was rejected, and why.

@@ -6,6 +6,7 @@ mod assembler;
 mod builder;
 mod changes;
 mod contract_types;
+mod effects_of;
 pub mod feature_change;
 mod generation;
 mod grant_warnings;
@@ -14,6 +15,7 @@ mod look;
 mod planned;
 mod play;
 mod rollback;
+mod rule_names;
 mod secret_audit;
 pub mod secrets;
 pub mod status;
@@ -36,6 +38,7 @@ pub use self::asked::{ChangeError, LockError, ReloadError, UnknownMode};
 use self::assembler::Assembler;
 pub use self::assembler::{Rehearsal, check, configured_grants, installed, rehearse};
 pub use self::builder::{HostBuilder, StartError};
+pub use self::effects_of::EffectsError;
 use self::generation::{Generation, InForce};
 pub use self::play::PlayError;
 use self::view::View;
@@ -54,6 +57,8 @@ use conductor_config::{Config, Diagnostics, Elicitation, Loaded, Severity, ToolL
 use conductor_dispatch::Action;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::workers::Workers;
+pub use conductor_effects::shown;
+use conductor_event::RuleId;
 use conductor_observer::{Observation, Observed, Observer};
 use conductor_package::Grants;
 use conductor_ports::engine_input::Input;
@@ -395,7 +400,7 @@ impl Host {
         self.in_force.load().config.mcp.tools
     }
 
-    /// Answers a call of a tool that is the host's own and only looks. See [`Gate::answer_itself`].
+    /// Answers a call of a tool that is the host's own. It counts as one that only looks. See [`Gate::read_itself`].
     ///
     /// # Errors
     /// What `answer` says, and [`ToolError::TooOften`].
@@ -403,10 +408,10 @@ impl Host {
         &self,
         caller: &Caller,
         name: &str,
-        answer: impl FnOnce() -> Result<T, E>,
+        answer: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let policy = Arc::clone(&self.in_force.load().policy);
-        self.gate.answer_itself(&policy, caller, (Kind::Tool, "call"), name, answer).await
+        self.gate.read_itself(&policy, caller, (Kind::Tool, "call"), name, answer, |_, entry| entry).await
     }
 
     /// Has a prompt filled in for an agent. See [`Gate::answer_itself`].
@@ -543,6 +548,12 @@ impl Host {
     pub fn with_rules<T>(&self, look: impl FnOnce(&RuleSet<Action>, u64) -> T) -> T {
         let rules = &self.in_force.load().rules;
         look(rules, rules.generation())
+    }
+
+    /// What a rule of this generation is called, also after another one came into force; its number if that is not known
+    /// any more.
+    pub fn rule_name(&self, rule: RuleId, generation: u64) -> String {
+        self.in_force.rule_name(rule, generation)
     }
 
     /// Tells everybody who watches of what happened.

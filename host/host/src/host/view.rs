@@ -32,6 +32,7 @@ use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
 use conductor_terminal::{MAX_TEXT, excerpt};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::generation::{Generation, InForce};
@@ -45,6 +46,12 @@ use crate::control::plan::{Base, Plan, PlanError, Proposal, state_hash};
 
 /// Mistakes of a plan that are listed.
 const MAX_ERRORS: usize = 20;
+
+/// How often a plan is made, if the configuration that it is made for changes meanwhile.
+const MAX_ATTEMPTS: usize = 5;
+
+/// How long a plan waits for a change that is being written.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a device has to say who it is.
 const IDENTITY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -71,10 +78,13 @@ pub(super) struct View {
     pub(super) turns: PreviewSlots,
     /// What the plans that were looked at last would put in force.
     pub(super) planned: PlannedCache,
+    /// Held from when the host writes the configuration file until that is in force: in between they differ, and are not to
+    /// be compared.
+    pub(super) changing: Mutex<()>,
 }
 
 /// What is said of a plan that can't be applied.
-const STALE: &str = "stale: the configuration has changed since it was proposed; propose it anew";
+pub(super) const STALE: &str = "stale: the configuration has changed since it was proposed; propose it anew";
 
 impl View {
     /// The active mode; `None` if there are no modes.
@@ -162,6 +172,29 @@ impl View {
         Ok(planned)
     }
 
+    /// Makes a plan by `attempt`, and again if that was refused because of the configuration that it is for, and another one
+    /// has come into force since.
+    fn for_what_is_in_force<T>(&self, mut attempt: impl FnMut() -> Result<T, PlanError>) -> Result<T, PlanError> {
+        let mut attempts = 0;
+        loop {
+            let generation = self.in_force.load().rules.generation();
+            let made = attempt();
+            attempts += 1;
+            let is_by_base = matches!(
+                made,
+                Err(PlanError::StaleState { .. } | PlanError::NotInForce { .. } | PlanError::FileInvalid { .. })
+            );
+            if !is_by_base || attempts == MAX_ATTEMPTS {
+                return made;
+            }
+            // What has been written is in force in a moment.
+            drop(self.changing.try_lock_for(CHANGE_TIMEOUT));
+            if self.in_force.load().rules.generation() == generation {
+                return made;
+            }
+        }
+    }
+
     /// Puts a plan into the store, on record, and before everybody who watches.
     pub(super) fn store_plan(&self, proposer: &Caller, proposed: ProposedPlan) -> Result<Plan, PlanError> {
         // Before it is cut, and line breaks are taken out, so that nothing is hidden.
@@ -176,8 +209,9 @@ impl View {
         };
         let description = proposal.description.clone();
         let mut judged = None;
-        let made = self.plan_base().and_then(|base| {
-            self.plans.propose(proposal, &base, |after| {
+        let made = self.for_what_is_in_force(|| {
+            let base = self.plan_base()?;
+            self.plans.propose(proposal.clone(), &base, |after| {
                 let (risk, generation, planned) = self.judge(&base, after)?;
                 judged = Some((generation, Arc::new(planned)));
                 Ok(risk)
@@ -330,10 +364,9 @@ impl HostView for View {
     }
 
     fn captured(&self, limit: usize) -> Vec<Captured> {
-        let rules = &self.in_force.load().rules;
         let captured = self.observed.public_records(limit).into_iter().map(|record| {
-            let known = record.generation == rules.generation();
-            let fired = record.fired.ids().iter().map(|id| describe_rule_id(*id, rules, known)).collect();
+            let name = |rule| self.in_force.rule_name(rule, record.generation);
+            let fired = record.fired.ids().iter().copied().map(name).collect();
             Captured { at: record.at, device: record.device, event: record.event, fired }
         });
         captured.collect()

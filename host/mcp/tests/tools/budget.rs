@@ -51,6 +51,24 @@ fn the_list_of_tools_is_short() {
     count(ToolList::All, &BTreeSet::new());
 }
 
+// MCP-3: what mappings can be made of is said once, also where several tools take it.
+#[test]
+fn the_list_of_tools_defines_actions_and_conditions_once() {
+    let stage = Stage::new();
+    for list in [ToolList::Groups, ToolList::All] {
+        let tools = mcp::listed(stage.host.tools(), list, &BTreeSet::new());
+        let text = json!({ "tools": tools }).to_string();
+        println!("{list:?}: {} characters", text.len());
+        assert_eq!(text.matches("\"CcValueInRange\"").count(), 1, "{list:?}");
+        let schema = |name: &str| json!(tools.iter().find(|tool| tool.name == name).unwrap().input_schema);
+        let (create, update) = (schema("conductor_create_mapping"), schema("conductor_update_mapping"));
+        assert!(create["$defs"]["Trigger"]["properties"]["velocity_range"].is_object(), "{create:#}");
+        for what in ["Trigger", "Action", "Condition"] {
+            assert_eq!(update["$defs"][what]["description"], "As in conductor_create_mapping.", "{update:#}");
+        }
+    }
+}
+
 // MCP-2: tools that are not listed from the start are in a group that is named there.
 #[test]
 fn every_tool_is_listed_or_in_a_group_that_is_named() {

@@ -66,12 +66,42 @@ fn a_setup_of_a_known_device_can_be_made_before_it_is_plugged_in() {
     let lit = lights.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
     assert_eq!(lit, [0x90, 56, 1], "green");
 
-    let error = stage.call("conductor_suggest_setup", args).unwrap_err();
-    assert!(error.contains("has a binding"), "{error}");
+    let error = stage.call("conductor_suggest_setup", args.clone()).unwrap_err();
+    assert!(error.contains("it is set up already"), "{error}");
+    let error =
+        stage.call("conductor_suggest_setup", json!({ "profile": "akai-apc-mini", "alias": "apc" })).unwrap_err();
+    assert!(error.contains("has a binding, \"grid\""), "{error}");
     let error = stage.call("conductor_suggest_setup", json!({ "profile": "touchosc-mk1-mix16" })).unwrap_err();
     assert!(error.contains("conductor_create_binding"), "{error}");
     let error = stage.call("conductor_suggest_setup", json!({})).unwrap_err();
     assert!(error.contains("`port` or `profile`"), "{error}");
+}
+
+// LRN-3: what is bound is not bound again, whether it is there or not, and what is mapped is not mapped again.
+#[test]
+fn a_setup_of_a_bound_device_is_of_mappings_and_lights_alone() {
+    for is_there in [true, false] {
+        let stage = if is_there { stage() } else { Stage::new() };
+        let matcher = json!({ "type": "exact_name", "value": "APC MINI MIDI 1" });
+        let args = json!({ "alias": "grid", "matchers": [matcher] });
+        let bound = stage.call("conductor_create_device_identity", args).unwrap();
+        stage.apply(bound["plan"].as_str().unwrap()).unwrap();
+        stage.until("the port has its binding", || {
+            let ports = stage.host.status().ports.ports;
+            !is_there || ports.iter().any(|port| port.binding.as_deref() == Some("grid"))
+        });
+        let args = json!({ "profile": "akai-apc-mini" });
+        let setup = stage.call("conductor_suggest_setup", args.clone()).unwrap();
+        let parts = setup["parts"].as_array().unwrap();
+        let paths: Vec<&str> = parts.iter().filter_map(|part| part["path"].as_str()).collect();
+        assert!(!paths.is_empty(), "{setup:#}");
+        assert!(paths.iter().all(|path| path.starts_with("global_mappings/")), "{is_there}: {paths:?}");
+        assert!(setup["diff"].as_str().unwrap().contains("device = \"grid\""), "{setup:#}");
+        assert!(stage.plan().0.contains("which is bound as grid"), "{setup:#}");
+        stage.apply(setup["plan"].as_str().unwrap()).unwrap();
+        let error = stage.call("conductor_suggest_setup", args).unwrap_err();
+        assert!(error.contains("it is set up already"), "{error}");
+    }
 }
 
 // A name that no system has, and that would fill an answer.

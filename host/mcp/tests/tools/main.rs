@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod budget;
+mod changed;
 mod learning;
 mod library;
 mod schemas;

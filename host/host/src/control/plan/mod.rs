@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! propose ─▶ waiting ─▶ a person looks (diff, risk, rehearsal) ─▶ apply ─▶ a revision ─▶ undo ─▶ redo
-//!                  └─▶ rejected, or expired
+//!                  └─▶ rejected, withdrawn by its proposer, or expired
 //! ```
 //!
 //! [`store`] keeps them across restarts, [`risk`] says what a person should know before deciding, by the
@@ -180,6 +180,9 @@ pub enum PlanError {
     /// No such plan, or one that was decided about.
     #[error("there is no plan {0:?} that waits; `conductor plan list` shows those that do")]
     NotFound(String),
+    /// It was proposed for another caller.
+    #[error("the plan {0} is not one that you proposed; a person rejects it, with `conductor plan reject {0}`")]
+    NotOwn(String),
     /// It waited too long.
     #[error("the plan {0} has expired; have it proposed again")]
     Expired(String),
