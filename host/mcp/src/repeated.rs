@@ -13,7 +13,7 @@ const MIN_BYTES: usize = 512;
 
 /// Has each definition of what a `type` tells apart stand in the list once.
 pub(super) fn state_once(tools: &mut [Tool]) {
-    let mut stated = HashMap::new();
+    let mut stated = HashMap::<(String, String), String>::new();
     for tool in tools {
         let definitions = tool.input_schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
         let mut elsewhere = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn state_once(tools: &mut [Tool]) {
             match stated.entry((name.clone(), text)) {
                 Entry::Occupied(first) => elsewhere.push((name.clone(), as_in(first.get()))),
                 Entry::Vacant(first) => {
-                    first.insert(tool.name.clone());
+                    first.insert(tool.name.to_string());
                 }
             }
         }

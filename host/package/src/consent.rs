@@ -97,20 +97,20 @@ pub fn whole(capability: &Capability) -> Result<(), String> {
     }
 }
 
-/// What grants just this on the command line, a word for each target: `network:osc=10.0.0.5:9000`. A wildcard is
-/// never proposed: a placeholder stands for what a person has to name.
-pub fn words(capability: &Capability) -> Vec<String> {
+/// What grants just this, a word for each target: `network:osc=10.0.0.5:9000`. A wildcard is never proposed: a
+/// placeholder stands for what a person has to name.
+pub fn examples(capability: &Capability) -> Vec<String> {
     let key = capability.key();
     if capability.must_be_named() {
-        return vec![word(&key, capability.example())];
+        return vec![format!("{key}={}", capability.example())];
     }
     let scope = capability.scope();
     if scope.is_empty() {
-        return vec![quoted(&key)];
+        return vec![key];
     }
     let wildcard = scope.iter().any(|word| is_wildcard(word));
     let mut words: Vec<String> =
-        scope.iter().filter(|target| !is_wildcard(target)).map(|target| word(&key, target)).collect();
+        scope.iter().filter(|target| !is_wildcard(target)).map(|target| format!("{key}={target}")).collect();
     // System exclusive messages are no target by themselves.
     if wildcard && words.iter().all(|word| word.ends_with(&format!("={SYSEX}"))) {
         let placeholder = match capability {
@@ -124,6 +124,11 @@ pub fn words(capability: &Capability) -> Vec<String> {
         words.insert(0, format!("{key}={placeholder}"));
     }
     words
+}
+
+/// The [`examples`] as they are typed into a shell.
+pub fn words(capability: &Capability) -> Vec<String> {
+    examples(capability).iter().map(|word| quoted(word)).collect()
 }
 
 /// What a person does to grant this to a feature, no wider than it asks.

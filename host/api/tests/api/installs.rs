@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::client::{get, post};
 use super::{SHOW, Stage, code};
 
-fn hello() -> String {
+/// A package of the tests' own guests.
+fn package(name: &str) -> String {
     let features = std::env::var_os("CONDUCTOR_FEATURES")
         .map_or_else(|| std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"), PathBuf::from);
-    features.join("tests/hello.wasm").display().to_string()
+    features.join(format!("tests/{name}.wasm")).display().to_string()
 }
 
 // FEA-8, API-1
@@ -19,7 +20,7 @@ fn hello() -> String {
 fn a_feature_is_installed_by_the_digest_that_was_shown() {
     let stage = Stage::new(SHOW);
     let home = stage.home();
-    let source = hello();
+    let source = package("hello");
     let (status, view) = post(home, "/v1/install/look", &json!({ "source": source }));
     assert_eq!((status, &view["what"], &view["id"]), (200, &json!("install"), &json!("project:hello")), "{view}");
     assert_eq!(get(home, "/v1/receipts"), (200, json!([])), "nothing has changed");
@@ -60,6 +61,27 @@ fn a_feature_is_installed_by_the_digest_that_was_shown() {
     let receipts = get(home, "/v1/receipts").1;
     let whats: Vec<&Value> = receipts.as_array().unwrap().iter().map(|receipt| &receipt["what"]).collect();
     assert_eq!(whats, ["install", "disable", "enable", "refuse", "accept", "remove"]);
+}
+
+// FEA-8: the words of a capability grant what was shown, wildcards included, and an example is marked as one.
+#[test]
+fn what_is_ticked_is_granted_as_it_was_shown() {
+    let stage = Stage::new(SHOW);
+    let home = stage.home();
+    let source = package("metronome");
+    let view = post(home, "/v1/install/look", &json!({ "source": source })).1;
+    let asked = view["asked"].as_array().unwrap();
+    let of = |key: &str| asked.iter().map(|one| one[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("words"), [json!(["timers"]), json!(["network:ticks"])], "{view}");
+    assert_eq!(of("examples"), [json!(["timers"]), json!(["network:ticks=127.0.0.1:PORT"])], "{view}");
+    let install = |grant: &[&str]| {
+        let package = json!({ "source": source, "digest": view["digest"] });
+        post(home, "/v1/install", &json!({ "package": package, "grant": grant }))
+    };
+    assert_eq!(code(&install(&["network:ticks=127.0.0.1:PORT"])), (422, "bad_request"), "a placeholder is no port");
+    let (status, report) = install(&["timers", "network:ticks"]);
+    assert_eq!((status, &report["denied"]), (200, &json!([])), "{report}");
+    assert_eq!(report["granted"][1]["udp"], json!(["127.0.0.1:*"]), "{report}");
 }
 
 #[test]

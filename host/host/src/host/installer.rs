@@ -151,19 +151,30 @@ pub struct AskedCapability {
     pub request: CapabilityRequest,
     /// What it means, a line for each target.
     pub lines: Vec<String>,
-    /// The words that grant it, each a part of it.
+    /// The words that grant it as `lines` show it. Empty if a person has to name what they grant of it.
     pub words: Vec<String>,
+    /// Words that grant a part of it, as a person may write them, with an example or a placeholder in them:
+    /// `files:notes=/a/folder`, `network:osc=10.0.0.5:9000`.
+    pub examples: Vec<String>,
+}
+
+impl AskedCapability {
+    fn new(request: &CapabilityRequest) -> Self {
+        let capability = &request.capability;
+        let is_whole = !capability.must_be_named() && consent::whole(capability).is_ok();
+        Self {
+            lines: consent::lines(capability),
+            words: is_whole.then(|| request.key()).into_iter().collect(),
+            examples: consent::examples(capability),
+            request: request.clone(),
+        }
+    }
 }
 
 impl InstallView {
     /// The view of a plan, with the names of signers that a person trusts.
     pub fn new(plan: &Plan, trusted: &TrustedSigners) -> Self {
         let info = &plan.package.info;
-        let asked = |request: &CapabilityRequest| AskedCapability {
-            request: request.clone(),
-            lines: consent::lines(&request.capability),
-            words: consent::words(&request.capability),
-        };
         let signer = |key: &PublicKey| {
             let signer = trusted.signer(*key);
             signer.name.unwrap_or_else(|| signer.key.to_string())
@@ -178,7 +189,7 @@ impl InstallView {
             source: plan.origin.clone(),
             signers: plan.signers.iter().map(signer).collect(),
             kept: plan.kept.clone(),
-            asked: plan.asked.iter().map(asked).collect(),
+            asked: plan.asked.iter().map(AskedCapability::new).collect(),
             notes: plan.notes.clone(),
         }
     }

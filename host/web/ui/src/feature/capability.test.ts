@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 
 import type { CapabilityRequest } from '../api/types'
-import { inFewWords, isAmong } from './capability'
+import { inFewWords, isAmong, namedWords } from './capability'
 
 const network = (udp: string[], reason: string) => ({ kind: 'network', purpose: 'osc', udp, http: [], required: false, reason }) as CapabilityRequest
 
@@ -14,4 +14,8 @@ test('what a request opens is said, and the reason does not make it another one'
   const before = [network(['127.0.0.1:9'], 'Send.')]
   expect(isAmong(network(['127.0.0.1:9'], 'Send it.'), before)).toBe(true)
   expect(isAmong(network(['127.0.0.1:*'], 'Send.'), before)).toBe(false)
+})
+
+test('what is named has a line for each thing, and a blank is a part of it', () => {
+  expect(namedWords([undefined, ' files:notes=/home/ann/My Notes\n\nfiles:notes=/tmp ', ''])).toEqual(['files:notes=/home/ann/My Notes', 'files:notes=/tmp'])
 })

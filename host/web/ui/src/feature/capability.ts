@@ -20,3 +20,8 @@ export function isAmong(request: CapabilityRequest, others: readonly CapabilityR
   const wanted = inFewWords(request)
   return others.some((other) => inFewWords(other) === wanted)
 }
+
+/** The words in what a person has written, a line for each; fields that were never written in are left out. */
+export function namedWords(fields: readonly (string | undefined)[]): string[] {
+  return fields.flatMap((field) => (field ?? '').split('\n')).map((line) => line.trim()).filter((line) => line !== '')
+}

@@ -429,6 +429,7 @@ export const de: Record<keyof typeof en, string> = {
   'install.signed': 'Unterschrieben von {who}.',
   'install.unsigned': 'Es ist nicht unterschrieben.',
   'install.asks': 'Worum es bittet: Kreuzen Sie an, was es bekommt',
+  'install.name-it': 'Nennen Sie, was es bekommt, je eine Zeile; leer: nichts',
   'install.asks-beyond': 'Worum es über das hinaus bittet, was es hat: Kreuzen Sie an, was es bekommt',
   'install.from': 'Es tritt an die Stelle der Version {before}.',
   'install.keeps': 'Es behält, was es schon benutzen darf:',

@@ -427,6 +427,7 @@ export const en = {
   'install.signed': 'Signed by {who}.',
   'install.unsigned': 'It is not signed.',
   'install.asks': 'What it asks for: tick what it gets',
+  'install.name-it': 'Name what it gets, a line for each; nothing where this is empty',
   'install.asks-beyond': 'What it asks for beyond what it has: tick what it gets',
   'install.from': 'It takes the place of version {before}.',
   'install.keeps': 'It keeps what it may use already:',
