@@ -105,11 +105,17 @@ struct Check<'u> {
     given: HashSet<&'u str>,
     /// What may be written, as a message lists it. Made for the first mistake.
     listed: Option<String>,
-    unknown: HashMap<&'u str, Unknown>,
+    unknown: Vec<Unknown<'u>>,
+    /// Where each of them is in `unknown`.
+    places: HashMap<&'u str, usize>,
+    /// The name that was looked up last, and where it is in `unknown`; `None` if something has it. Mappings for one device
+    /// mostly stand together.
+    last: Option<(&'u str, Option<usize>)>,
 }
 
 /// A name that nothing has.
-struct Unknown {
+struct Unknown<'u> {
+    name: &'u str,
     /// The name that may have been meant. A misspelt name is often misspelt many times.
     nearest: Option<String>,
     /// If it may be right all the same: where it comes first, and how often. It is doubted once.
@@ -119,19 +125,34 @@ struct Unknown {
 impl<'u> Check<'u> {
     fn new(name: &'u str, kind: &'u Kind) -> Self {
         let given = kind.given.iter().map(|(name, _)| name.as_str()).collect();
-        Self { name, kind, given, listed: None, unknown: HashMap::new() }
+        Self { name, kind, given, listed: None, unknown: Vec::new(), places: HashMap::new(), last: None }
+    }
+
+    /// Where a name is in `unknown`; `None` if something has it.
+    fn find(&mut self, name: &'u str) -> Option<usize> {
+        if let Some((last, at)) = self.last
+            && last == name
+        {
+            return at;
+        }
+        let at = (!self.given.contains(name)).then(|| {
+            *self.places.entry(name).or_insert_with(|| {
+                // An expression may mean a number of the event.
+                let of_event = if self.name == "variable" { &EVENT_NAMES[..] } else { &[] };
+                let nearest = nearest(name, self.kind.names().chain(of_event.iter().copied()));
+                self.unknown.push(Unknown { name, nearest, doubted: None });
+                self.unknown.len() - 1
+            })
+        });
+        self.last = Some((name, at));
+        at
     }
 
     fn look_up(&mut self, its: &'u Use, start: usize, report: &mut impl FnMut(Diagnostic)) {
-        let Self { name: kind, kind: names, given, listed, unknown } = self;
         let name = &*its.name;
-        if given.contains(name) {
-            return;
-        }
-        // An expression may mean a number of the event.
-        let of_event = if *kind == "variable" { &EVENT_NAMES[..] } else { &[] };
-        let known = || names.names().chain(of_event.iter().copied());
-        let unknown = unknown.entry(name).or_insert_with(|| Unknown { nearest: nearest(name, known()), doubted: None });
+        let Some(at) = self.find(name) else { return };
+        let Self { name: kind, kind: names, listed, unknown, .. } = self;
+        let unknown = &mut unknown[at];
         let place = its.place.start + start..its.place.end + start;
         if its.must_exist {
             let listed = listed.get_or_insert_with(|| names.listed(kind));
@@ -149,7 +170,7 @@ impl<'u> Check<'u> {
 
     fn report_doubted(self, report: &mut impl FnMut(Diagnostic)) {
         let kind = self.name;
-        for (name, Unknown { nearest, doubted }) in self.unknown {
+        for Unknown { name, nearest, doubted } in self.unknown {
             let Some((place, times)) = doubted else { continue };
             let everywhere = match times {
                 1 => String::new(),
