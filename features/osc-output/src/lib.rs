@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
 
 use conductor_feature::udp::{Network, Target};
 use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, action_registrar, devices};
@@ -22,15 +23,31 @@ struct OscOutput;
 /// One use of the action: what to send, and where to.
 struct Sending {
     message: Message,
-    targets: Vec<Target>,
+    targets: Vec<Rc<Target>>,
 }
 
 #[derive(Default)]
 struct State {
     network: Option<Network>,
+    /// The targets that are open, by `host:port`. Mappings share them: handles are few, and mappings many.
+    open: BTreeMap<String, Weak<Target>>,
     prepared: Prepared<Sending>,
     /// Device numbers keep their meaning, so a name is asked for once.
     names: BTreeMap<u32, String>,
+}
+
+impl State {
+    /// The target of this name, which is opened if no mapping has it open.
+    fn target(&mut self, name: &str) -> Result<Rc<Target>, Error> {
+        if let Some(target) = self.open.get(name).and_then(Weak::upgrade) {
+            return Ok(target);
+        }
+        let network = self.network.as_ref().ok_or_else(|| Error::Failed("not installed".into()))?;
+        let target = Rc::new(network.target(name)?);
+        self.open.retain(|_, target| target.strong_count() > 0);
+        self.open.insert(name.to_owned(), Rc::downgrade(&target));
+        Ok(target)
+    }
 }
 
 thread_local! {
@@ -51,8 +68,7 @@ impl Actions for OscOutput {
         let params: Params = serde_json::from_str(&params).map_err(|error| Error::Invalid(error.to_string()))?;
         let message = Message::new(&params.address, &params.args);
         STATE.with_borrow_mut(|state| {
-            let network = state.network.as_ref().ok_or_else(|| Error::Failed("not installed".into()))?;
-            let targets = params.target.iter().map(|target| network.target(target)).collect::<Result<Vec<_>, _>>();
+            let targets = params.target.iter().map(|target| state.target(target)).collect::<Result<Vec<_>, _>>();
             let (message, targets) = match (message, targets) {
                 (Ok(message), targets) => (message, targets?),
                 (Err(wrong), Ok(_)) => return Err(Error::Invalid(wrong)),

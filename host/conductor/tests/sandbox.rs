@@ -178,6 +178,22 @@ fn osc_send_sends_osc() {
     }
 }
 
+/// ACT-1: a show may have more mappings to one target than a feature may have handles.
+#[test]
+fn thousands_of_mappings_share_their_target() {
+    let lab = Lab::new();
+    let mut osc = lab.instance("osc-output", udp(&["127.0.0.1:*"]));
+    let mut prepared: Vec<u32> =
+        (0..3000).map(|_| osc.prepare("OscSend", &osc_send("127.0.0.1:9000")).unwrap()).collect();
+    let last = prepared.pop().unwrap();
+    prepared.into_iter().for_each(|id| osc.release(id).unwrap());
+    osc.perform(last, event()).unwrap();
+    osc.release(last).unwrap();
+    let again = osc.prepare("OscSend", &osc_send("127.0.0.1:9000")).unwrap();
+    osc.perform(again, event()).unwrap();
+    assert_eq!(lab.network.sent.lock().unwrap().len(), 2);
+}
+
 /// FEA-9: each limit stops the guest, and says which it was.
 #[test]
 fn each_limit_is_enforced_and_named() {

@@ -26,8 +26,8 @@ action = { type = "ModeChange", mode = "Mix" }
 [[modes]]
 name = "Mix"
 
-[features.metronome]
-path = ${JSON.stringify(join(process.env['CONDUCTOR_FEATURES'], 'tests', 'metronome.wasm'))}
+[features.bench]
+path = ${JSON.stringify(join(process.env['CONDUCTOR_FEATURES'], 'tests', 'bench.wasm'))}
 `
 
 describe('the shell', { concurrency: false }, () => {
@@ -260,7 +260,7 @@ describe('the shell', { concurrency: false }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.click('button.primary', 'Install')
     await tab.find('[data-feature="hello"]')
-    await tab.click('[data-feature="metronome"] a', 'metronome')
+    await tab.click('[data-feature="bench"] a', 'bench')
     await tab.find('.details', 'The configuration names its file')
     await tab.click('[data-feature="hello"] button', 'Disable')
     await tab.find('.notice', 'hello is disabled')
