@@ -124,8 +124,9 @@ describe('the shell', { concurrency: false }, () => {
     await tab.click('tr[data-place="modes/0/mappings/0"] button', 'Try it')
     await tab.find('.notice', 'osc /named 1.0 from tablet')
     await until('the host\'s mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Mix')
-    const rows = await stage.ask('GET', '/v1/audit?limit=1000')
-    assert.ok(rows.some((row) => row.what === 'play' && row.subject === 'tablet osc /named 1.0'), JSON.stringify(rows.at(-1)))
+    // What a mapping does may be done before the row of who had it done is kept.
+    const isPlayed = (row) => row.what === 'play' && row.subject === 'tablet osc /named 1.0'
+    await until('the row', async () => (await stage.ask('GET', '/v1/audit?limit=1000')).some(isPlayed))
     await stage.ask('POST', '/v1/mode', { mode: 'Play' })
     await until('the mode as before', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Play')
   })
