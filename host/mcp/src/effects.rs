@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::described::{schema, titled};
-use super::{AnswerError, Server};
+use super::{AnswerError, Server, own_result};
 use conductor_host::host::Host;
 
 /// The tool's name.
@@ -67,21 +67,18 @@ pub(super) async fn show(
 ) -> CallToolResult {
     let caller = server.caller(context);
     let answer = async {
-        let wrong = |why: String| AnswerError::Wrong(ErrorData::invalid_params(why, None));
         let Some(Asked { device, event, mode }) = Asked::of(args) else {
-            return Err(wrong("`device`, `event` and perhaps `mode` are wanted, as text, and nothing else".to_owned()));
+            let why = "`device`, `event` and perhaps `mode` are wanted, as text, and nothing else";
+            return Err(AnswerError::wrong(why));
         };
         let (host, who) = (Arc::clone(host), caller.clone());
         // It compiles rules and makes instances.
         let effects =
             move || host.effects_of(&who, &device, &event, mode.as_deref()).map_err(|error| error.to_string());
-        let found = server.jobs.read(effects).await.map_err(|error| wrong(error.to_string()))?;
-        found.map_err(wrong)
+        let found = server.jobs.read(effects).await.map_err(|error| AnswerError::wrong(error.to_string()))?;
+        found.map(|effects| json!({ "effects": effects })).map_err(AnswerError::wrong)
     };
-    match host.own_tool(&caller, SHOW_EFFECTS, answer).await {
-        Ok(effects) => CallToolResult::structured(json!({ "effects": effects })),
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
-    }
+    own_result(host.own_tool(&caller, SHOW_EFFECTS, answer).await)
 }
 
 #[cfg(test)]

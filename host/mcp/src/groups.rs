@@ -161,18 +161,21 @@ pub(super) async fn open(
         let tools = host.tools();
         let groups = groups(&tools);
         let known = || groups.keys().copied();
-        let wrong = |message: String| AnswerError::Wrong(ErrorData::invalid_params(message, None));
         let all = || known().take(MAX_GROUPS).collect::<Vec<_>>().join(", ");
         let asked = match (args.get("group"), args.len()) {
             (Some(Value::String(asked)), 1) => asked,
-            _ => return Err(wrong(format!("`group` is wanted, and nothing else; there are {}", all()))),
+            _ => return Err(AnswerError::wrong(format!("`group` is wanted, and nothing else; there are {}", all()))),
         };
         // The last part of a name is enough where it is clear.
         let named: Vec<&str> =
             known().filter(|group| *group == asked || group.ends_with(&format!(":{asked}"))).collect();
         let [group] = named[..] else {
             let near = nearest(asked, known()).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-            return Err(wrong(format!("there is no group {:?}{near} There are {}", excerpt(asked, 64), all())));
+            return Err(AnswerError::wrong(format!(
+                "there is no group {:?}{near} There are {}",
+                excerpt(asked, 64),
+                all()
+            )));
         };
         let names: Vec<String> = groups[group].iter().map(|&name| name.to_owned()).collect();
         Ok((server.shared.opened.open(key, group), names))

@@ -34,19 +34,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, ErrorCode,
-    GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult,
-    Icon, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceDirectoryRequestParams,
-    ReadResourceDirectoryResult, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
-    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
-    UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams, CompleteResult,
+    ContentBlock, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
+    GetTaskParams, GetTaskResult, Icon, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 #[expect(deprecated, reason = "for clients of revisions before 2026-07-28")]
 use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams};
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use self::effects::SHOW_EFFECTS;
@@ -536,6 +536,21 @@ enum AnswerError {
     /// It was asked for too often.
     #[error(transparent)]
     Refused(#[from] ToolError),
+}
+
+impl AnswerError {
+    /// What was asked for is wrong.
+    fn wrong(why: impl Into<String>) -> Self {
+        Self::Wrong(ErrorData::invalid_params(why.into(), None))
+    }
+}
+
+/// The result of a call that the host answers itself: a failure is for the model to read, as that of any other tool is.
+fn own_result(answer: Result<Value, AnswerError>) -> CallToolResult {
+    match answer {
+        Ok(answer) => CallToolResult::structured(answer),
+        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+    }
 }
 
 impl From<AnswerError> for ErrorData {

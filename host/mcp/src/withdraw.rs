@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::described::{schema, titled};
-use super::{AnswerError, Server};
+use super::{AnswerError, Server, own_result};
 use conductor_host::host::Host;
 
 /// The tool's name.
@@ -43,19 +43,14 @@ pub(super) async fn withdraw(
 ) -> CallToolResult {
     let caller = server.caller(context);
     let answer = async {
-        let wrong = |why: String| AnswerError::Wrong(ErrorData::invalid_params(why, None));
         let (Some(Value::String(plan)), 1) = (args.get("plan"), args.len()) else {
-            return Err(wrong("`plan` is wanted, the id of a plan that waits, and nothing else".to_owned()));
+            return Err(AnswerError::wrong("`plan` is wanted, the id of a plan that waits, and nothing else"));
         };
         let (store, whose, id) = (Arc::clone(host), caller.clone(), plan.clone());
         // It is written to the disk.
         let withdraw = move || store.withdraw_plan(&whose, &id).map_err(|error| error.to_string());
-        let done = server.jobs.write(withdraw).await.map_err(|error| wrong(error.to_string()))?;
-        done.map_err(wrong)?;
-        Ok(plan.clone())
+        let done = server.jobs.write(withdraw).await.map_err(|error| AnswerError::wrong(error.to_string()))?;
+        done.map(|()| json!({ "withdrawn": plan })).map_err(AnswerError::wrong)
     };
-    match host.own_tool(&caller, WITHDRAW_PLAN, answer).await {
-        Ok(plan) => CallToolResult::structured(json!({ "withdrawn": plan })),
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
-    }
+    own_result(host.own_tool(&caller, WITHDRAW_PLAN, answer).await)
 }
