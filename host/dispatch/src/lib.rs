@@ -9,7 +9,9 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -145,17 +147,17 @@ pub enum Action {
 /// A rule for people: its name if it has one, and what it does.
 pub fn describe_rule_id(id: RuleId, rules: &RuleSet<Action>, known: bool) -> String {
     match rules.rules().get(id.0 as usize).filter(|_| known) {
-        Some(rule) => describe_rule(rule),
+        Some(rule) => describe_rule(rule).to_string(),
         None => format!("rule {}", id.0),
     }
 }
 
 /// A rule for people, wherever it is from.
-pub fn describe_rule(rule: &Rule<Action>) -> String {
-    match &rule.name {
-        Some(name) => format!("{name} ({})", rule.action.describe()),
-        None => rule.action.describe(),
-    }
+pub fn describe_rule(rule: &Rule<Action>) -> impl fmt::Display {
+    fmt::from_fn(move |f| match &rule.name {
+        Some(name) => write!(f, "{name} ({})", rule.action.describe()),
+        None => f.write_str(&rule.action.describe()),
+    })
 }
 
 /// An action that is done on a condition.
@@ -175,25 +177,25 @@ impl Branch {
 
 impl Action {
     /// What it is and where it goes, for people: `OscSend`, `MidiForward to synth`.
-    pub fn describe(&self) -> String {
+    pub fn describe(&self) -> Cow<'_, str> {
         match self {
-            Self::Feature(action) => action.name().to_owned(),
-            Self::SendMidi { queue, .. } => format!("SendMidi to {}", queue.name()),
-            Self::MidiForward { queue, .. } => format!("MidiForward to {}", queue.name()),
-            Self::Desktop { action, .. } => action.describe(),
-            Self::Process { action, .. } => action.describe(),
-            Self::Script { script, .. } => script.describe(),
-            Self::Variable(action) => action.name.to_string(),
-            Self::ModeChange { mode } => format!("ModeChange to {mode}"),
+            Self::Feature(action) => action.name().into(),
+            Self::SendMidi { queue, .. } => format!("SendMidi to {}", queue.name()).into(),
+            Self::MidiForward { queue, .. } => format!("MidiForward to {}", queue.name()).into(),
+            Self::Desktop { action, .. } => action.describe().into(),
+            Self::Process { action, .. } => action.describe().into(),
+            Self::Script { script, .. } => script.describe().into(),
+            Self::Variable(action) => action.name.to_string().into(),
+            Self::ModeChange { mode } => format!("ModeChange to {mode}").into(),
             Self::Conditional { then, otherwise, .. } => match otherwise {
-                None => format!("Conditional ({})", then.action.describe()),
+                None => format!("Conditional ({})", then.action.describe()).into(),
                 Some(otherwise) => {
-                    format!("Conditional ({}, else {})", then.action.describe(), otherwise.action.describe())
+                    format!("Conditional ({}, else {})", then.action.describe(), otherwise.action.describe()).into()
                 }
             },
             Self::Shown { action, .. } | Self::Retried { action, .. } => action.describe(),
-            Self::Suppress => "Suppress".to_owned(),
-            Self::Missing { name, .. } => format!("{name} (missing)"),
+            Self::Suppress => "Suppress".into(),
+            Self::Missing { name, .. } => format!("{name} (missing)").into(),
         }
     }
 

@@ -88,7 +88,7 @@ impl Script {
     pub fn describe(&self) -> String {
         const MAX_DESCRIBED: usize = 4;
         let actions = self.steps.iter().filter_map(|step| match step {
-            Step::Do(action) => Some(action.describe()),
+            Step::Do(action) => Some(action.describe().into_owned()),
             _ => None,
         });
         let mut parts: Vec<String> = actions.take(MAX_DESCRIBED + 1).collect();

@@ -139,7 +139,7 @@ impl Host {
                 // A plan about every key would read out what was typed.
                 records.retain(|record| matches!(whose, CallerClass::Owner) || !is_private(record));
                 let (before, after) = (Arc::new(current.rules.clone().into()), Arc::clone(&planned.rules));
-                rehearse(&records, before, after, &self.environment, describe_rule)
+                rehearse(&records, before, after, &self.environment, |rule| describe_rule(rule).to_string())
             }
         };
         let folded_diff = diff::folded(file, before, planned.loaded.source.text());

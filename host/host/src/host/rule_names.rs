@@ -2,6 +2,7 @@
 //! force: a rule's number means something in its own set only.
 
 use std::collections::VecDeque;
+use std::fmt::{Display, Write as _};
 
 use conductor_event::RuleId;
 use parking_lot::Mutex;
@@ -25,21 +26,41 @@ struct Kept {
 #[derive(Debug)]
 struct Names {
     generation: u64,
-    names: Vec<Box<str>>,
-    bytes: usize,
+    /// All names, one after the other: a text for each would make a reload longer.
+    text: Box<str>,
+    /// Where each ends.
+    ends: Box<[usize]>,
+}
+
+impl Names {
+    fn of(&self, rule: RuleId) -> Option<&str> {
+        let rule = usize::try_from(rule.0).ok()?;
+        let start = rule.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.text.get(start..*self.ends.get(rule)?)
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.ends)
+    }
 }
 
 impl RuleNames {
     /// Remembers what the rules of a generation are called, in their order.
-    pub(super) fn keep(&self, generation: u64, names: impl Iterator<Item = String>) {
-        let names: Vec<Box<str>> = names.map(String::into_boxed_str).collect();
-        let bytes = names.iter().map(|name| size_of::<Box<str>>() + name.len()).sum();
+    pub(super) fn keep(&self, generation: u64, names: impl Iterator<Item = impl Display>) {
+        let mut text = String::new();
+        let ends = names.map(|name| {
+            // Writing to a text fails only if the name does.
+            let _ = write!(text, "{name}");
+            text.len()
+        });
+        let ends = ends.collect();
+        let names = Names { generation, text: text.into_boxed_str(), ends };
         let mut kept = self.0.lock();
-        kept.bytes += bytes;
-        kept.generations.push_back(Names { generation, names, bytes });
+        kept.bytes += names.bytes();
+        kept.generations.push_back(names);
         while kept.generations.len() > MAX_GENERATIONS || kept.bytes > MAX_BYTES {
             let Some(oldest) = kept.generations.pop_front() else { return };
-            kept.bytes -= oldest.bytes;
+            kept.bytes -= oldest.bytes();
         }
     }
 
@@ -47,7 +68,7 @@ impl RuleNames {
     pub(super) fn of(&self, rule: RuleId, generation: u64) -> Option<String> {
         let kept = self.0.lock();
         let of = kept.generations.iter().rev().find(|names| names.generation == generation)?;
-        of.names.get(usize::try_from(rule.0).ok()?).map(|name| name.to_string())
+        of.of(rule).map(str::to_owned)
     }
 }
 
@@ -56,7 +77,7 @@ mod tests {
     use super::*;
 
     fn keep(names: &RuleNames, generation: u64, rules: &[&str]) {
-        names.keep(generation, rules.iter().map(|&name| name.to_owned()));
+        names.keep(generation, rules.iter());
     }
 
     #[test]
@@ -66,7 +87,7 @@ mod tests {
         keep(&names, 1, &["snare"]);
         let of = |rule, generation| names.of(RuleId(rule), generation);
         assert_eq!((of(1, 0).as_deref(), of(0, 1).as_deref()), (Some("snare"), Some("snare")));
-        assert_eq!((of(1, 1), of(0, 2)), (None, None));
+        assert_eq!((of(0, 0).as_deref(), of(2, 0), of(1, 1), of(0, 2)), (Some("kick"), None, None, None));
         for generation in 2..=8 {
             keep(&names, generation, &["hat"]);
         }
@@ -86,6 +107,6 @@ mod tests {
         assert!(names.of(RuleId(0), 5).is_none() && names.of(RuleId(0), 4).is_none(), "more than there is room for");
         keep(&names, 6, &["kick"]);
         assert_eq!(names.of(RuleId(0), 6).as_deref(), Some("kick"));
-        assert_eq!(names.0.lock().bytes, size_of::<Box<str>>() + 4);
+        assert_eq!(names.0.lock().bytes, size_of::<usize>() + 4);
     }
 }

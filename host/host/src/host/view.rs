@@ -422,7 +422,7 @@ impl HostView for View {
         let loaded = Self::with_only(current.source.text(), mapping)?;
         let compiled =
             rules::compile(&loaded, &current.registry, &self.workers).map_err(|wrong| error_lines(wrong.iter()))?;
-        let done = compiled.rules.rules().first().map(describe_rule).unwrap_or_default();
+        let done = compiled.rules.rules().first().map(|rule| describe_rule(rule).to_string()).unwrap_or_default();
         let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.environment));
         // The mode is for actions that ask for it; where it is gone, the first one is in force.
         let _ = engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut NullSink);

@@ -247,7 +247,7 @@ impl Show {
                 Action::Suppress => "nothing".to_owned(),
                 Action::Missing { name, .. } => format!("{name}, which no feature has"),
                 // The show has none of these; what they do is not heard of here.
-                action => action.describe(),
+                action => action.describe().into_owned(),
             };
             self.screen.line(&line);
         }
