@@ -33,6 +33,7 @@ mod report;
 mod round_trip;
 mod rows;
 mod scratch;
+mod sdk;
 mod skills;
 mod stage;
 mod start;
