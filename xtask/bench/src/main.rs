@@ -26,6 +26,7 @@ mod measure;
 mod memory;
 mod models;
 mod neighbours;
+mod newcomer;
 mod platform;
 mod process;
 mod reload;
