@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::random::Random;
 use crate::wire::Wire;
 
-/// Answers of each kind and API.
+/// Answers of each kind and API, at least.
 pub const COUNT: usize = 30;
 
 /// Whose answers there are.
@@ -63,6 +63,9 @@ pub struct Exchange {
 }
 
 /// The answers that were recorded; see `tests/model-sdks/record.py`.
+///
+/// # Panics
+/// If there are fewer than [`COUNT`].
 pub fn recorded(repo: &Path, vendor: Vendor) -> Vec<Exchange> {
     let file = repo.join(format!("tests/model-sdks/recorded/{}.jsonl", vendor.provider()));
     let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -71,7 +74,9 @@ pub fn recorded(repo: &Path, vendor: Vendor) -> Vec<Exchange> {
         let text = |key: &str| line[key].as_str().unwrap().to_owned();
         Exchange { vendor, id: text("id"), stream: text("stream"), whole: text("whole") }
     };
-    text.lines().map(exchange).collect()
+    let all: Vec<Exchange> = text.lines().map(exchange).collect();
+    assert!(all.len() >= COUNT, "{} has {} answers of {COUNT}", file.display(), all.len());
+    all
 }
 
 /// Answers that are made up.

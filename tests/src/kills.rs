@@ -1,15 +1,16 @@
 //! Hosts that are killed at random moments of turns, and what is left of the conversations.
 //!
 //! One home lives through all of it. Each time a few turns stream at once, their events are followed, and the host is
-//! killed (SIGKILL) after a random time. The next host has to open every conversation; every event that was shown has to be
-//! in it, unchanged and at its place; a turn that was cut off says so and can be gone on with; and what turns cost is what
-//! their answers say, no more and no less.
+//! killed (SIGKILL) after a random time. A kill that comes when all of them have ended is not one of those that were asked
+//! for. The next host has to open every conversation; every event that was shown has to be in it, unchanged and at its
+//! place; a turn that was cut off says so and can be gone on with; and what turns cost is what their answers say, no more
+//! and no less.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -22,12 +23,14 @@ use crate::wire::{INPUT, OUTPUT, Wire};
 
 /// Turns at once.
 const TURNS: usize = 3;
-/// The latest moment of a kill after the turns have begun. Turns take about as long.
-const LATEST: Duration = Duration::from_millis(700);
+/// The latest moment of a kill after the turns have begun: so many times what a turn takes that nothing disturbs.
+const LATEST: f64 = 1.2;
 /// Pieces of an answer.
 const PIECES: usize = 12;
 /// How long the server takes from one piece to the next.
 const PAUSE: Duration = Duration::from_millis(4);
+/// Of so many kills one at least comes while a turn streams, or the moments are not what they are to be.
+const PATIENCE: usize = 5;
 /// What the API says that an answer costs, in billionths of a dollar.
 const COST: u64 = 250_000;
 
@@ -38,9 +41,11 @@ pub struct Report {
     pub seed: u64,
     /// How often a host was killed.
     pub kills: usize,
+    /// Of those: while a turn streamed, which it cut off.
+    pub amid: usize,
     /// Turns that were begun.
     pub turns: usize,
-    /// Of those: cut off by a kill.
+    /// Of the turns: cut off by a kill.
     pub cut_off: usize,
     /// Of those: whole before it.
     pub whole: usize,
@@ -56,11 +61,11 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, kills, turns, cut_off, whole, shown, answers, cost, wrong } = self;
+        let Self { seed, kills, amid, turns, cut_off, whole, shown, answers, cost, wrong } = self;
         write!(
             f,
-            "{kills} kills (seed {seed}): {turns} turns, {cut_off} cut off, {whole} whole; {shown} events shown, {answers} \
-             answers for ${:.5}; {} wrong",
+            "{kills} kills (seed {seed}), {amid} while turns streamed: {turns} turns, {cut_off} cut off, {whole} whole; \
+             {shown} events shown, {answers} answers for ${:.5}; {} wrong",
             *cost as f64 / 1e9,
             wrong.len()
         )
@@ -96,7 +101,7 @@ fn answer(request: &Request) -> Vec<Step> {
     steps
 }
 
-/// Kills hosts so many times.
+/// Kills hosts so many times while turns stream.
 ///
 /// # Panics
 /// Where a host can't be started.
@@ -112,16 +117,22 @@ pub fn run(kills: usize, seed: u64) -> Report {
         Host::ready(run.env("CONDUCTOR_SECRET_MODEL_KEY", "sk-of-the-kills"), home.socket())
     };
     let (person, mut random) = (Person::at(&home.socket()), Random::new(seed));
-    let mut report = Report { seed, kills, ..Report::default() };
+    let mut report = Report { seed, ..Report::default() };
     // Of each conversation what was shown.
     let mut all = BTreeMap::<u64, Vec<Value>>::new();
     let mut host = start();
-    for number in 0..kills {
+    let (undisturbed, begun) = (person.begin(), Instant::now());
+    let events = person.turn(undisturbed, "turn", None);
+    let latest = begun.elapsed().mul_f64(LATEST);
+    (report.turns, report.whole, report.shown) = (1, 1, events.len());
+    all.insert(undisturbed, events);
+    while report.amid < kills && report.kills < kills * PATIENCE {
+        let number = report.kills;
         let shown: Vec<(u64, Arc<Mutex<Vec<Value>>>)> = (0..TURNS)
             .map(|_| {
                 // Some go on with what was cut off before.
                 let known: Vec<u64> = all.keys().copied().collect();
-                let mine = if known.is_empty() || random.percent(60) { person.begin() } else { *random.one_of(&known) };
+                let mine = if random.percent(60) { person.begin() } else { *random.one_of(&known) };
                 (mine, Arc::default())
             })
             .fold(BTreeMap::new(), |mut each, (id, shown)| {
@@ -130,7 +141,7 @@ pub fn run(kills: usize, seed: u64) -> Report {
             })
             .into_iter()
             .collect();
-        let delay = LATEST.mul_f64(f64::from(u32::try_from(random.below(10_000)).unwrap_or(0)) / 10_000.0);
+        let delay = latest.mul_f64(f64::from(u32::try_from(random.below(10_000)).unwrap_or(0)) / 10_000.0);
         let followers: Vec<_> = shown
             .iter()
             .map(|(id, seen)| {
@@ -149,6 +160,7 @@ pub fn run(kills: usize, seed: u64) -> Report {
         host.kill();
         followers.into_iter().for_each(|follower| follower.join().unwrap());
         host = start();
+        let cut_off = report.cut_off;
         for (id, seen) in shown {
             let seen = std::mem::take(&mut *seen.lock().unwrap());
             report.shown += seen.len();
@@ -162,11 +174,17 @@ pub fn run(kills: usize, seed: u64) -> Report {
             let shown = &all[&id];
             check(&person, id, shown, number, &mut report);
         }
+        report.kills += 1;
+        report.amid += usize::from(report.cut_off > cut_off);
+    }
+    if report.amid < kills {
+        let few = format!("{} of {} kills came while a turn streamed, not {kills}", report.amid, report.kills);
+        report.wrong.push(few);
     }
     // All of it once more, and each goes on.
     let mut sum = (0, 0, 0);
     for (id, shown) in &all {
-        check(&person, *id, shown, kills, &mut report);
+        check(&person, *id, shown, report.kills, &mut report);
         let usage = usage(&person.events(*id));
         sum = (sum.0 + usage.0, sum.1 + usage.1, sum.2 + usage.2);
     }

@@ -15,7 +15,7 @@ use crate::{
 /// Kill hosts at random moments of turns, and see that every conversation opens with all that was shown and what it cost.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How often.
+    /// How often while a turn streams.
     #[arg(long, default_value_t = 300)]
     kills: u32,
     /// The same moments again, about; else others each time. It is printed.

@@ -1,4 +1,5 @@
-//! `cargo xtask kills`: as many kills as are given, by a seed if one follows; a line about it, and 1 if anything is wrong.
+//! `cargo xtask kills`: as many kills amid turns as are given, by a seed if one follows; a line about it, and 1 if anything
+//! is wrong.
 
 use std::process::ExitCode;
 

@@ -21,6 +21,9 @@ pub struct Arguments {
     /// MIDIMonster's program, built with its `osc` backend beside it: measured as a peer in PERF-2
     #[arg(long, value_name = "PROGRAM")]
     pub midimonster: Option<PathBuf>,
+    /// A Python that has OpenAI's SDK: measured as a peer in PERF-7
+    #[arg(long, env = "CONDUCTOR_SDK_PYTHON", value_name = "PYTHON")]
+    sdk_python: Option<PathBuf>,
     /// The optimised `conductor`
     #[arg(long, env = "CONDUCTOR_BIN", value_name = "PROGRAM")]
     conductor: Option<PathBuf>,
@@ -35,6 +38,11 @@ impl Arguments {
     /// The program that is measured.
     pub fn conductor(&self) -> Result<&Path> {
         self.conductor.as_deref().context("which `conductor`? `cargo xtask bench` builds and names it")
+    }
+
+    /// The Python that has OpenAI's SDK.
+    pub fn sdk_python(&self) -> Result<&Path> {
+        self.sdk_python.as_deref().context("which Python has OpenAI's SDK? `cargo xtask bench` installs and names it")
     }
 
     /// The folder of the bundled features.

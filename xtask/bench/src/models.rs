@@ -1,5 +1,5 @@
 //! PERF-7: what answers of models cost on their way: a stream through each provider's guest, a piece from the server to who
-//! follows the conversation, whole turns, many of them at once, and what events feel of that.
+//! follows the conversation, whole turns beside the vendor's SDK, many of them at once, and what events feel of that.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -26,6 +26,7 @@ use crate::report::{Limit, Section, Unit};
 use crate::round_trip::client::Client as Player;
 use crate::round_trip::peers::{self, Peer, free_port};
 use crate::scratch::Folder;
+use crate::sdk::Sdk;
 
 /// Bytes of a stream that goes through a guest.
 const STREAM: usize = 4 << 20;
@@ -43,6 +44,8 @@ const PIECES: (usize, Duration) = (400, Duration::from_millis(4));
 pub const MANY: usize = 100;
 /// Pieces of an answer in each of those turns.
 const SHORT: usize = 25;
+/// Turns that the host, the bare request and the SDK take where they are compared.
+const COMPARED: usize = 21;
 /// Between two events that a controller plays meanwhile: 1000 a second.
 const PACE: Duration = Duration::from_millis(1);
 /// For how long it plays.
@@ -53,7 +56,9 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// Measures the row.
 pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     guests(arguments, section)?;
-    turns(arguments, section)
+    turns(arguments, section)?;
+    // Last: it needs what may not be there.
+    beside_sdk(arguments, section)
 }
 
 /// How an API streams: a beginning, a piece with this text, and an end.
@@ -412,23 +417,51 @@ fn single(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<
     Ok(())
 }
 
+/// Milliseconds of a turn in a conversation that is new.
+fn timed_turn(api: &Api) -> Result<f64> {
+    let conversation = api.begin_conversation(None)?.id;
+    let start = Instant::now();
+    turn(api, conversation)?;
+    Ok(start.elapsed().as_secs_f64() * 1e3)
+}
+
+/// A turn of one short answer, and the same answer streamed by the vendor's own SDK.
+fn beside_sdk(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
+    const PEER: &str = "OpenAI's SDK";
+    let python = arguments.sdk_python()?;
+    let scene = Scene::start(arguments.conductor()?, arguments.features()?)?;
+    let mut sdk = Sdk::start(python, &format!("http://127.0.0.1:{}/v1", scene.server.port))?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..=COMPARED {
+        let took = (timed_turn(&scene.api)?, sdk.turn(SHORT)?);
+        // The first round is the warm-up.
+        if round > 0 {
+            ours.push(took.0);
+            theirs.push(took.1);
+        }
+    }
+    let (ours, theirs) = (median(&ours), median(&theirs));
+    section.beside(format!("a turn of one short answer, median of {COMPARED}"), ours, Unit::Milliseconds, PEER, theirs);
+    // The server waits before each piece.
+    let waits = PIECES.1.as_secs_f64() * 1e3 * SHORT as f64;
+    let what = "the same, more than the server's own time";
+    section.beside(what, ours - waits, Unit::Milliseconds, PEER, theirs - waits);
+    section.target("a turn, more than OpenAI's SDK takes", ours - theirs, Unit::Milliseconds, Limit::AtMost(20.0));
+    Ok(())
+}
+
 /// Many conversations, and many turns at once.
 fn many(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<()> {
     let mut scene = Scene::start(program, features)?;
     let Scene { api, player, peer, server, home } = &mut scene;
-    let one = {
-        let mut samples = Vec::new();
-        for _ in 0..5 {
-            let conversation = api.begin_conversation(None)?.id;
-            let start = Instant::now();
-            turn(api, conversation)?;
-            samples.push(start.elapsed().as_secs_f64() * 1e3);
-        }
-        median(&samples)
-    };
-    let start = Instant::now();
-    bare(server.port)?;
-    let bare = start.elapsed().as_secs_f64() * 1e3;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..COMPARED {
+        ours.push(timed_turn(api)?);
+        let start = Instant::now();
+        bare(server.port)?;
+        theirs.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    let (one, bare) = (median(&ours), median(&theirs));
     section.beside("a turn of one short answer", one, Unit::Milliseconds, "the bare request", bare);
     section.target("a turn, more than the bare request", one - bare, Unit::Milliseconds, Limit::AtMost(20.0));
 

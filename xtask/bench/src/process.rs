@@ -92,6 +92,11 @@ fn resident_now(pid: &str) -> Result<Resident> {
 /// `conductor run` with this configuration, and how long it took until its API answered.
 pub fn conductor(program: &Path, features: &Path, home: &Path, configuration: &str) -> Result<(Process, Duration)> {
     fs::write(home.join("config.toml"), configuration)?;
+    in_home(program, features, home)
+}
+
+/// The same with what is in the home.
+pub fn in_home(program: &Path, features: &Path, home: &Path) -> Result<(Process, Duration)> {
     let mut command = Command::new(program);
     command.arg("--home").arg(home).arg("run").env("CONDUCTOR_FEATURES", features).env_remove("CONDUCTOR_LOG");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

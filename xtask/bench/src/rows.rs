@@ -11,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
     agents, calls, clock_out, control, council, devices, gestures, looking, mapper, matching, memory, models,
-    neighbours, platform, reload, round_trip, skills, start, timers, turns,
+    neighbours, newcomer, platform, reload, round_trip, skills, start, timers, turns,
 };
 
 /// An entry of the list of what must be reached.
@@ -45,6 +45,10 @@ pub enum Row {
     #[value(name = "PERF-7")]
     #[serde(rename = "PERF-7")]
     Models,
+    /// What a new user waits for.
+    #[value(name = "NEWCOMER")]
+    #[serde(rename = "NEWCOMER")]
+    Newcomer,
     /// What events feel of answers of models.
     #[value(name = "TURNS")]
     #[serde(rename = "TURNS")]
@@ -110,6 +114,7 @@ impl Row {
             Self::Memory => "memory of an idle host",
             Self::Agents => "calling a tool over MCP",
             Self::Models => "answers of models: through guests, in turns, many at once",
+            Self::Newcomer => "from an empty home to the first answer and the first mapping",
             Self::Turns => "a round trip beside 100 turns of conversations at once",
             Self::Control => "answers of the API, those who watch, the record",
             Self::Timers => "gestures on time, under 10 000 events a second",
@@ -137,6 +142,7 @@ impl Row {
             Self::Agents => agents::measure(arguments, &mut section),
             Self::Control => control::measure(&mut section),
             Self::Models => models::measure(arguments, &mut section),
+            Self::Newcomer => newcomer::measure(arguments, &mut section),
             Self::Turns => turns::measure(arguments, &mut section),
             Self::Timers => timers::measure(&mut section),
             Self::Reload => reload::measure(&mut section),
@@ -164,6 +170,7 @@ impl fmt::Display for Row {
             Self::Agents => "PERF-6",
             Self::Control => "CONTROL",
             Self::Models => "PERF-7",
+            Self::Newcomer => "NEWCOMER",
             Self::Turns => "TURNS",
             Self::Timers => "PERF-8",
             Self::Reload => "PERF-9",
