@@ -33,6 +33,8 @@ pub mod harness;
 pub mod json;
 #[cfg(feature = "json")]
 pub mod mapping;
+#[cfg(feature = "json")]
+pub mod page;
 mod prepared;
 mod words;
 

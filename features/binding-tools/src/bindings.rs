@@ -1,6 +1,8 @@
 //! The bindings of a configuration as it is written, the mappings that name them, and the changes that
 //! add, alter and remove them.
 
+use std::collections::{BTreeSet, HashMap};
+
 use conductor_feature::json::{remove, set, unknown};
 use conductor_feature::planning::Change;
 use conductor_feature::{Error, host_state};
@@ -261,6 +263,19 @@ impl Bindings {
         in_modes.chain(global.map(|(index, mapping)| (format!("global_mappings/{index}"), mapping)))
     }
 
+    /// How many mappings name each device.
+    pub fn mappings_by_device(&self) -> HashMap<&str, usize> {
+        let mut counts = HashMap::new();
+        for (_, mapping) in self.mappings() {
+            let mut devices = BTreeSet::new();
+            named(mapping, &mut devices);
+            for device in devices {
+                *counts.entry(device).or_default() += 1;
+            }
+        }
+        counts
+    }
+
     /// What goes with a binding when it is removed: the mappings that name it.
     pub fn impact(&self, alias: &str) -> Impact {
         let named = self.mappings().filter(|(place, mapping)| !mentions(place, mapping, alias).is_empty());
@@ -392,6 +407,24 @@ fn mentions(place: &str, value: &Value, alias: &str) -> Vec<String> {
     }
 }
 
+/// Adds the devices that a mapping names.
+fn named<'v>(value: &'v Value, devices: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::Table(table) => {
+            for (key, value) in table {
+                match value.as_str() {
+                    Some(device) if matches!(key.as_str(), "device" | "target") => {
+                        devices.insert(device);
+                    }
+                    _ => named(value, devices),
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| named(value, devices)),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -429,6 +462,16 @@ mod tests {
         assert_eq!(paths(&changes), ["global_mappings/0", "modes/0/mappings/1", "bindings/1"]);
         assert_eq!(what, "Remove the binding synth, with 2 mappings: through, global_mappings/0.");
         assert!(matches!(bindings.find("pabs"), Err(Error::Invalid(text)) if text.contains("did you mean \"pads\"?")));
+    }
+
+    #[test]
+    fn mappings_are_counted_by_the_devices_that_they_name() {
+        let bindings = Bindings::parse(TEXT).expect("TOML");
+        let counts = bindings.mappings_by_device();
+        for alias in ["pads", "synth"] {
+            assert_eq!((counts[alias], bindings.impact(alias).mappings.len()), (2, 2), "{alias}");
+        }
+        assert_eq!(counts.len(), 2);
     }
 
     #[test]

@@ -3,8 +3,11 @@
 //!
 //! A device identity and a binding are one thing: a name, and matchers for the device's ports.
 
+use std::collections::HashSet;
+
 use conductor_feature::host_state::{PortState, SideState};
-use conductor_feature::json::{Nothing, Proposed, answer, register, unknown};
+use conductor_feature::json::{Proposed, answer, register, unknown};
+use conductor_feature::page::{After, MAX_ENTRIES, Page};
 use conductor_feature::planning::Change;
 use conductor_feature::{
     ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, ReadOnlyTools, Reader, StatefulTools,
@@ -24,10 +27,10 @@ struct BindingTools;
 impl Lifecycle for BindingTools {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
-        register::<Nothing, Ports>(&tools, "conductor_scan_ports")?;
+        register::<After, Ports>(&tools, "conductor_scan_ports")?;
         register::<PortFilter, Ports>(&tools, "conductor_list_discovered_ports")?;
-        register::<Nothing, Devices>(&tools, "conductor_list_devices")?;
-        register::<Nothing, Listed>(&tools, "conductor_list_device_bindings")?;
+        register::<After, Devices>(&tools, "conductor_list_devices")?;
+        register::<After, Listed>(&tools, "conductor_list_device_bindings")?;
         register::<Which, Healths>(&tools, "conductor_get_binding_health")?;
         register::<Suggest, Suggestion>(&tools, "conductor_suggest_binding")?;
         register::<Enable, Muted>(&tools, "conductor_set_device_enabled")?;
@@ -56,6 +59,7 @@ struct PortFilter {
     /// Only those without a binding.
     #[serde(default)]
     unbound: bool,
+    after: Option<i64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,6 +67,7 @@ struct PortFilter {
 struct Which {
     /// Default: all.
     alias: Option<String>,
+    after: Option<i64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -106,6 +111,8 @@ struct NewIdentity {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Ports {
     ports: Vec<Port>,
+    /// If there are more.
+    total: Option<usize>,
     next: String,
 }
 
@@ -123,6 +130,8 @@ struct Port {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Devices {
     devices: Vec<DeviceView>,
+    total: Option<usize>,
+    next: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -138,6 +147,8 @@ struct DeviceView {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Listed {
     bindings: Vec<Binding>,
+    total: Option<usize>,
+    next: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -157,6 +168,8 @@ struct Binding {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Healths {
     bindings: Vec<Health>,
+    total: Option<usize>,
+    next: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -208,26 +221,28 @@ fn shown(port: host_state::Port) -> Port {
     }
 }
 
-fn ports(reader: &Reader, wanted: impl Fn(&host_state::Port) -> bool) -> Result<Ports, Error> {
-    let ports: Vec<Port> = reader.ports()?.into_iter().filter(wanted).map(shown).collect();
-    let next = if ports.iter().any(|port| port.binding.is_none()) {
+fn ports(reader: &Reader, after: Option<i64>, wanted: impl Fn(&host_state::Port) -> bool) -> Result<Ports, Error> {
+    let ports: Vec<host_state::Port> = reader.ports()?.into_iter().filter(wanted).collect();
+    let advice = if ports.iter().any(|port| port.binding.is_none()) {
         "conductor_suggest_binding makes a binding for a port"
     } else {
         "conductor_get_binding_health tells how bindings are"
     };
-    Ok(Ports { ports, next: next.to_owned() })
+    let Page { entries: ports, total, next } = Page::of(ports, after, MAX_ENTRIES, shown)?;
+    Ok(Ports { ports, total, next: next.unwrap_or_else(|| advice.to_owned()) })
 }
 
-fn devices(reader: &Reader) -> Result<Devices, Error> {
-    let mut devices: Vec<DeviceView> = Vec::new();
+fn devices(reader: &Reader, after: Option<i64>) -> Result<Devices, Error> {
+    let (mut devices, mut known) = (Vec::new(), HashSet::new());
     for binding in reader.bindings()? {
         let bound = |side: &Option<host_state::Side>| side.as_ref().is_some_and(|side| side.state == SideState::Bound);
         let connected = bound(&binding.input) || bound(&binding.output);
         let (name, protocol) = (binding.alias, binding.protocol.to_string());
+        known.insert(name.clone());
         devices.push(DeviceView { name, protocol, bound: true, connected, muted: binding.muted });
     }
     for port in reader.ports()? {
-        if port.binding.is_none() && !devices.iter().any(|device| device.name == port.device) {
+        if port.binding.is_none() && known.insert(port.device.clone()) {
             let connected = matches!(port.state, PortState::Open);
             devices.push(DeviceView {
                 name: port.device,
@@ -238,24 +253,27 @@ fn devices(reader: &Reader) -> Result<Devices, Error> {
             });
         }
     }
-    Ok(Devices { devices })
+    let Page { entries: devices, total, next } = Page::of(devices, after, MAX_ENTRIES, |device| device)?;
+    Ok(Devices { devices, total, next })
 }
 
-fn listed(reader: &Reader) -> Result<Listed, Error> {
+fn listed(reader: &Reader, after: Option<i64>) -> Result<Listed, Error> {
     let written = Bindings::parse(&reader.config()?)?;
+    let mappings = written.mappings_by_device();
     let binding = |status: host_state::Binding| Binding {
         enabled: status.health != host_state::Health::Off,
         matchers: written.find(&status.alias).map(|found| written.matchers(found)).unwrap_or_default(),
-        mappings: written.impact(&status.alias).mappings.len(),
+        mappings: mappings.get(status.alias.as_str()).copied().unwrap_or_default(),
         written: written.find(&status.alias).ok().map(|found| written.written(found)),
         alias: status.alias,
         protocol: status.protocol.to_string(),
         health: status.health.to_string(),
     };
-    Ok(Listed { bindings: reader.bindings()?.into_iter().map(binding).collect() })
+    let Page { entries: bindings, total, next } = Page::of(reader.bindings()?, after, MAX_ENTRIES, binding)?;
+    Ok(Listed { bindings, total, next })
 }
 
-fn healths(reader: &Reader, alias: Option<&str>) -> Result<Healths, Error> {
+fn healths(reader: &Reader, alias: Option<&str>, after: Option<i64>) -> Result<Healths, Error> {
     let all = reader.bindings()?;
     if let Some(alias) = alias
         && !all.iter().any(|binding| binding.alias == alias)
@@ -277,7 +295,9 @@ fn healths(reader: &Reader, alias: Option<&str>) -> Result<Healths, Error> {
         help: binding.help,
     };
     let wanted = all.into_iter().filter(|binding| alias.is_none_or(|alias| alias == binding.alias));
-    Ok(Healths { bindings: wanted.map(health).collect() })
+    let wanted: Vec<host_state::Binding> = wanted.collect();
+    let Page { entries: bindings, total, next } = Page::of(wanted, after, MAX_ENTRIES, health)?;
+    Ok(Healths { bindings, total, next })
 }
 
 fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Suggestion, Error> {
@@ -320,21 +340,23 @@ fn enable(change: &Controls, device: String, enabled: bool) -> Result<Muted, Err
 impl ReadOnlyTools for BindingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_scan_ports" => answer(&args, |Nothing {}| ports(reader, |_| true)),
-            "conductor_list_discovered_ports" => answer(&args, |PortFilter { protocol, direction, unbound }| {
+            "conductor_scan_ports" => answer(&args, |After { after }| ports(reader, after, |_| true)),
+            "conductor_list_discovered_ports" => answer(&args, |PortFilter { protocol, direction, unbound, after }| {
                 let direction = direction.map(|direction| match direction {
                     Direction::Input => host_state::Direction::Input,
                     Direction::Output => host_state::Direction::Output,
                 });
-                ports(reader, |port| {
+                ports(reader, after, |port| {
                     protocol.is_none_or(|protocol| port.protocol == protocol.into())
                         && direction.is_none_or(|direction| port.direction == direction)
                         && (!unbound || port.binding.is_none())
                 })
             }),
-            "conductor_list_devices" => answer(&args, |Nothing {}| devices(reader)),
-            "conductor_list_device_bindings" => answer(&args, |Nothing {}| listed(reader)),
-            "conductor_get_binding_health" => answer(&args, |Which { alias }| healths(reader, alias.as_deref())),
+            "conductor_list_devices" => answer(&args, |After { after }| devices(reader, after)),
+            "conductor_list_device_bindings" => answer(&args, |After { after }| listed(reader, after)),
+            "conductor_get_binding_health" => {
+                answer(&args, |Which { alias, after }| healths(reader, alias.as_deref(), after))
+            }
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }
     }

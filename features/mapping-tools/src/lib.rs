@@ -6,6 +6,7 @@
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
 use conductor_feature::mapping::{Action, Condition, Feedback, Trigger};
+use conductor_feature::page::After;
 use conductor_feature::planning::Change;
 use conductor_feature::{
     Authority, ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, PrivilegedTools,
@@ -17,7 +18,7 @@ use serde_json::{Map, Value};
 
 pub mod show;
 
-use show::{Found, Modes, Show};
+use show::{Found, List, Listed, Modes, Show};
 
 struct MappingTools;
 
@@ -25,7 +26,7 @@ impl Lifecycle for MappingTools {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
         register::<Nothing, Config>(&tools, "conductor_get_config")?;
-        register::<Nothing, Modes>(&tools, "conductor_get_modes")?;
+        register::<After, Modes>(&tools, "conductor_get_modes")?;
         register::<List, Listed>(&tools, "conductor_list_mappings")?;
         register::<One, Found>(&tools, "conductor_get_mapping")?;
         register::<OfType, Actions>(&tools, "conductor_list_actions")?;
@@ -45,23 +46,6 @@ struct Config {
     /// TOML, as its author wrote it.
     text: String,
     /// Further files that it includes, which are not shown: only a person changes them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    included: Vec<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct List {
-    /// A mode's name; "global" for those of no mode. Default: all.
-    mode: Option<String>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
-    mappings: Vec<Found>,
-    /// Places of mappings that wait for the same event, a list each.
-    same_trigger: Vec<Vec<String>>,
-    /// Files of the configuration whose mappings are not shown: only a person changes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     included: Vec<String>,
 }
@@ -209,6 +193,9 @@ struct BatchChange {
     value: Option<Value>,
 }
 
+/// Bytes of a configuration as JSON, at most: a result has 256 KiB, and some stand beside it.
+const MAX_CONFIG_BYTES: usize = 255 * 1024;
+
 fn no_tool(name: &str) -> Error {
     Error::Invalid(format!("there is no tool {name}"))
 }
@@ -264,15 +251,19 @@ impl ReadOnlyTools for MappingTools {
         match name.as_str() {
             "conductor_get_config" => answer(&args, |Nothing {}| {
                 let text = reader.config()?;
+                let bytes = json(&text)?.to_string().len();
+                if bytes > MAX_CONFIG_BYTES {
+                    return Err(Error::Exhausted(format!(
+                        "the configuration has {bytes} bytes as JSON, of which an answer has at most {MAX_CONFIG_BYTES}; \
+                         conductor_get_modes, conductor_list_mappings and conductor_list_device_bindings show it part \
+                         by part"
+                    )));
+                }
                 let included = Show::parse(&text).map_err(Error::Failed)?.include;
                 Ok(Config { text, included })
             }),
-            "conductor_get_modes" => answer(&args, |Nothing {}| Ok(read(reader)?.modes(&reader.mode()))),
-            "conductor_list_mappings" => answer(&args, |List { mode }| {
-                let show = read(reader)?;
-                let mappings = show.mappings(mode.as_deref()).map_err(Error::Invalid)?;
-                Ok(Listed { same_trigger: show::same_trigger(&mappings), mappings, included: show.include })
-            }),
+            "conductor_get_modes" => answer(&args, |After { after }| read(reader)?.modes(&reader.mode(), after)),
+            "conductor_list_mappings" => answer(&args, |asked: List| read(reader)?.list(&asked)),
             "conductor_get_mapping" => {
                 answer(&args, |One { place }| read(reader)?.mapping(&place).map_err(Error::Invalid))
             }

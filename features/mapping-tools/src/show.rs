@@ -1,10 +1,21 @@
 //! The part of a configuration that mappings are in, and the places in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use conductor_feature::Error;
+use conductor_feature::page::{self, MAX_BYTES_BESIDE, Page};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// Mappings of one page, where nothing else is said.
+const USUAL_LIMIT: usize = 250;
+/// Bytes of a mapping in a list, as JSON, beyond which its long keys are left out.
+const MAX_MAPPING_BYTES: usize = 64 * 1024;
+/// Bytes that each key has then, at most.
+const MAX_KEY_BYTES: usize = 4 * 1024;
+/// Places of mappings with the same trigger in one list, at most.
+const MAX_SAME: usize = 256;
 
 /// Modes and mappings, as the file has them. Everything else in it is skipped.
 #[derive(Debug, Default, Deserialize)]
@@ -33,8 +44,12 @@ pub struct Mode {
 pub struct Modes {
     /// The one that is active.
     pub active: String,
-    /// All of them, in the order of the file.
+    /// In the order of the file.
     pub modes: Vec<ModeView>,
+    /// How many there are, if more than these.
+    pub total: Option<usize>,
+    /// How to get those that follow.
+    pub next: Option<String>,
     /// Files of the configuration whose modes and mappings are not shown: only a person changes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub included: Vec<String>,
@@ -59,6 +74,9 @@ pub struct Found {
     pub mode: Option<String>,
     /// What it says.
     pub mapping: Map<String, Value>,
+    /// Keys that are too long to be shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl Found {
@@ -67,24 +85,111 @@ impl Found {
         let said = ["description", "name"].into_iter().find_map(|key| self.mapping.get(key)?.as_str());
         said.unwrap_or(&self.place)
     }
+
+    /// The same, without its long keys if it has more than `most` bytes.
+    fn shortened(mut self, most: usize) -> Self {
+        let bytes = |value: &Value| serde_json::to_vec(value).map_or(0, |text| text.len());
+        if self.mapping.values().map(bytes).sum::<usize>() > most {
+            let long = self.mapping.iter().filter(|(_, value)| bytes(value) > MAX_KEY_BYTES);
+            self.left_out = long.map(|(key, _)| key.clone()).collect();
+            self.mapping.retain(|key, _| !self.left_out.contains(key));
+        }
+        self
+    }
 }
 
-/// The places of mappings that have the same trigger and can be in force together, a list for each trigger.
-pub fn same_trigger(mappings: &[Found]) -> Vec<Vec<String>> {
-    let mut by_trigger = BTreeMap::<String, Vec<&Found>>::new();
-    for found in mappings {
-        if let Some(trigger) = found.mapping.get("trigger") {
-            by_trigger.entry(Value::to_string(trigger)).or_default().push(found);
+/// Which mappings are wanted.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct List {
+    /// A mode's name; "global" for those of no mode. Default: all.
+    pub mode: Option<String>,
+    /// Only those with each of these words in their JSON.
+    pub words: Option<String>,
+    /// Mappings to skip.
+    pub after: Option<i64>,
+    /// 1-1000. Default: 250.
+    pub limit: Option<i64>,
+}
+
+/// A page of mappings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// In the order of the file, those of modes first.
+    pub mappings: Vec<Found>,
+    /// Places of mappings that wait for the same event, a list each.
+    pub same_trigger: Vec<Vec<String>>,
+    /// Places left out of these lists.
+    pub same_trigger_left_out: Option<usize>,
+    /// How many there are, if more than these.
+    pub total: Option<usize>,
+    /// How to get those that follow.
+    pub next: Option<String>,
+    /// Files of the configuration whose mappings are not shown: only a person changes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub included: Vec<String>,
+}
+
+/// A mapping of the configuration, and where it is.
+#[derive(Debug)]
+pub struct Placed<'s> {
+    /// Its place, as in [`Found`].
+    pub place: String,
+    mode: Option<&'s str>,
+    mapping: &'s Map<String, Value>,
+}
+
+impl Placed<'_> {
+    fn found(&self) -> Found {
+        Found {
+            place: self.place.clone(),
+            mode: self.mode.map(str::to_owned),
+            mapping: self.mapping.clone(),
+            left_out: Vec::new(),
         }
     }
-    let meets = |one: &Found, other: &Found| {
-        one.place != other.place && (one.mode == other.mode || one.mode.is_none() || other.mode.is_none())
+
+    /// Whether each of these words, which are in lower case, is in what it says, or is its place.
+    fn has(&self, words: &[String]) -> bool {
+        if words.is_empty() {
+            return true;
+        }
+        let text = serde_json::to_string(self.mapping).unwrap_or_default().to_lowercase();
+        words.iter().all(|word| text.contains(word.as_str()) || self.place == *word)
+    }
+}
+
+/// The places of mappings that have the same trigger and can be in force together, a list for each trigger that one of
+/// the `shown` places has; and how many places were left out, for want of room.
+fn same_trigger(mappings: &[Placed<'_>], shown: &HashSet<&str>) -> Result<(Vec<Vec<String>>, Option<usize>), Error> {
+    let mut by_trigger = BTreeMap::<String, Vec<&Placed<'_>>>::new();
+    for one in mappings {
+        if let Some(trigger) = one.mapping.get("trigger") {
+            by_trigger.entry(Value::to_string(trigger)).or_default().push(one);
+        }
+    }
+    let met = |all: Vec<&Placed<'_>>| -> Vec<String> {
+        let mut by_mode = HashMap::<Option<&str>, usize>::new();
+        for one in &all {
+            *by_mode.entry(one.mode).or_default() += 1;
+        }
+        let of = |mode: Option<&str>| by_mode.get(&mode).copied().unwrap_or_default();
+        // One of a mode meets those of that mode and the global ones; a global one meets all.
+        let is_met = |one: &&Placed<'_>| match one.mode {
+            Some(_) => of(one.mode) + of(None) > 1,
+            None => all.len() > 1,
+        };
+        all.iter().copied().filter(is_met).map(|one| one.place.clone()).collect()
     };
-    let met = |all: Vec<&Found>| {
-        let is_met = |one: &&&Found| all.iter().any(|other| meets(one, other));
-        all.iter().filter(is_met).map(|found| found.place.clone()).collect::<Vec<_>>()
-    };
-    by_trigger.into_values().map(met).filter(|places| places.len() > 1).collect()
+    let is_wanted =
+        |places: &Vec<String>| places.len() > 1 && places.iter().any(|place| shown.contains(place.as_str()));
+    let mut lists: Vec<Vec<String>> = by_trigger.into_values().map(met).filter(is_wanted).collect();
+    let count = |lists: &[Vec<String>]| lists.iter().map(Vec::len).sum::<usize>();
+    let all = count(&lists);
+    lists.iter_mut().for_each(|places| places.truncate(MAX_SAME));
+    let (lists, _) = page::within(lists, MAX_BYTES_BESIDE)?;
+    let left_out = all - count(&lists);
+    Ok((lists, (left_out > 0).then_some(left_out)))
 }
 
 impl Show {
@@ -96,29 +201,49 @@ impl Show {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// All modes; `active` is the name of the active one.
-    pub fn modes(&self, active: &str) -> Modes {
+    /// A page of the modes, `after` so many; `active` is the name of the active one.
+    ///
+    /// # Errors
+    /// As of [`Page::of`].
+    pub fn modes(&self, active: &str, after: Option<i64>) -> Result<Modes, Error> {
         let view = |mode: &Mode| ModeView { name: mode.name.clone(), mappings: mode.mappings.len() };
-        let modes = self.modes.iter().map(view).collect();
-        Modes { active: active.to_owned(), modes, included: self.include.clone() }
+        let Page { entries: modes, total, next } = Page::of(&self.modes, after, page::MAX_ENTRIES, view)?;
+        Ok(Modes { active: active.to_owned(), modes, total, next, included: self.include.clone() })
     }
 
-    /// The mappings of a mode, the "global" ones, or all.
+    /// A page of the mappings that are wanted, and which mappings have the triggers of these.
+    ///
+    /// # Errors
+    /// That there is no such mode, and which there are; as of [`page::limit`] and [`Page::of`].
+    pub fn list(&self, List { mode, words, after, limit }: &List) -> Result<Listed, Error> {
+        let most = page::limit(*limit, USUAL_LIMIT, page::MAX_ENTRIES)?;
+        let of_mode = self.mappings(mode.as_deref()).map_err(Error::Invalid)?;
+        let words: Vec<String> =
+            words.iter().flat_map(|words| words.split_whitespace()).map(str::to_lowercase).collect();
+        let wanted: Vec<&Placed<'_>> = of_mode.iter().filter(|one| one.has(&words)).collect();
+        let Page { entries: mappings, total, next } =
+            Page::of(wanted, *after, most, |one: &Placed<'_>| one.found().shortened(MAX_MAPPING_BYTES))?;
+        let shown: HashSet<&str> = mappings.iter().map(|found| found.place.as_str()).collect();
+        let (same_trigger, same_trigger_left_out) = same_trigger(&of_mode, &shown)?;
+        Ok(Listed { mappings, same_trigger, same_trigger_left_out, total, next, included: self.include.clone() })
+    }
+
+    /// The mappings of a mode, the "global" ones, or all, in the order of the file, those of modes first.
     ///
     /// # Errors
     /// That there is no such mode, and which there are.
-    pub fn mappings(&self, mode: Option<&str>) -> Result<Vec<Found>, String> {
+    pub fn mappings(&self, mode: Option<&str>) -> Result<Vec<Placed<'_>>, String> {
         let all = self.modes.iter().enumerate().flat_map(|(number, of)| {
             let place = format!("modes/{number}/mappings");
-            found(place, Some(of.name.clone()), &of.mappings)
+            placed(place, Some(of.name.as_str()), &of.mappings)
         });
-        let all = all.chain(found("global_mappings".into(), None, &self.global_mappings));
+        let all = all.chain(placed("global_mappings".into(), None, &self.global_mappings));
         match mode {
             None => Ok(all.collect()),
-            Some("global") => Ok(all.filter(|found| found.mode.is_none()).collect()),
+            Some("global") => Ok(all.filter(|placed| placed.mode.is_none()).collect()),
             Some(mode) => {
                 self.place_of_mode(mode)?;
-                Ok(all.filter(|found| found.mode.as_deref() == Some(mode)).collect())
+                Ok(all.filter(|placed| placed.mode == Some(mode)).collect())
             }
         }
     }
@@ -129,7 +254,9 @@ impl Show {
     /// That there is none.
     pub fn mapping(&self, place: &str) -> Result<Found, String> {
         let all = self.mappings(None)?;
-        all.into_iter().find(|found| found.place == place).ok_or_else(|| {
+        let found =
+            all.iter().find(|placed| placed.place == place).map(|placed| placed.found().shortened(page::MAX_BYTES));
+        found.ok_or_else(|| {
             format!(
                 "there is no mapping at {place:?}; conductor_list_mappings gives the places, such as modes/0/mappings/3"
             )
@@ -167,12 +294,13 @@ impl Show {
     }
 }
 
-fn found(list: String, mode: Option<String>, mappings: &[Map<String, Value>]) -> impl Iterator<Item = Found> {
-    mappings.iter().enumerate().map(move |(number, mapping)| Found {
-        place: format!("{list}/{number}"),
-        mode: mode.clone(),
-        mapping: mapping.clone(),
-    })
+fn placed<'s>(
+    list: String,
+    mode: Option<&'s str>,
+    mappings: &'s [Map<String, Value>],
+) -> impl Iterator<Item = Placed<'s>> {
+    let numbered = mappings.iter().enumerate();
+    numbered.map(move |(number, mapping)| Placed { place: format!("{list}/{number}"), mode, mapping })
 }
 
 #[cfg(test)]
@@ -211,7 +339,7 @@ mod tests {
     #[test]
     fn what_stands_in_other_files_is_a_persons() {
         let show = Show::parse("include = ['shows/*.toml']\n").expect("TOML");
-        assert_eq!(show.modes("Live").included, ["shows/*.toml"]);
+        assert_eq!(show.modes("Live", None).expect("a page").included, ["shows/*.toml"]);
         assert_eq!(
             show.next_place(Some("Live")).expect_err("it is in another file"),
             "there is no mode \"Live\" in the file itself; there are none. What the files shows/*.toml have, only a person \
@@ -239,8 +367,97 @@ mod tests {
             other = mapping(2),
             third = mapping(3),
         );
-        let all = Show::parse(&text).expect("TOML").mappings(None).expect("all of them");
+        let show = Show::parse(&text).expect("TOML");
+        let listed = show.list(&List::default()).expect("a page");
         // 2 is in two modes, of which one is active.
-        assert_eq!(same_trigger(&all), [["modes/0/mappings/0", "global_mappings/0"]]);
+        assert_eq!(listed.same_trigger, [["modes/0/mappings/0", "global_mappings/0"]]);
+        assert_eq!(listed.same_trigger_left_out, None);
+        // The other one is on another page.
+        let first = show.list(&List { limit: Some(1), ..List::default() }).expect("a page");
+        assert_eq!(first.same_trigger, listed.same_trigger);
+        let second = show.list(&List { limit: Some(1), after: Some(1), ..List::default() }).expect("a page");
+        assert!(second.mappings[0].place == "modes/0/mappings/1" && second.same_trigger.is_empty());
+    }
+
+    /// A show with so many global mappings, each with a name of its own and with the same trigger.
+    fn cues(count: usize) -> Show {
+        let cue = |number: usize| {
+            format!(
+                "[[global_mappings]]\nname = 'Cue {number}.'\ntrigger = {{ type = 'CC', cc = 7 }}\n\
+                 action = {{ type = 'Suppress' }}\n"
+            )
+        };
+        Show::parse(&(0..count).map(cue).collect::<String>()).expect("TOML")
+    }
+
+    #[test]
+    fn ten_thousand_mappings_are_read_page_by_page_each_once() {
+        const COUNT: usize = 10_000;
+        let show = cues(COUNT);
+        let mut places = Vec::new();
+        while places.len() < COUNT {
+            let after = i64::try_from(places.len()).ok();
+            let listed = show.list(&List { after, limit: Some(1000), ..List::default() }).expect("a page");
+            let text = serde_json::to_string(&listed).expect("JSON");
+            assert!(!listed.mappings.is_empty() && text.len() < 256 * 1024, "{} bytes", text.len());
+            assert_eq!(listed.total, Some(COUNT));
+            assert_eq!(listed.same_trigger_left_out, Some(COUNT - MAX_SAME));
+            places.extend(listed.mappings.into_iter().map(|found| found.place));
+            assert_eq!(listed.next.is_some(), places.len() < COUNT);
+        }
+        let expected: Vec<String> = (0..COUNT).map(|number| format!("global_mappings/{number}")).collect();
+        assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn mappings_are_found_by_words() {
+        let show = cues(1000);
+        let found = |words: &str| {
+            let listed = show.list(&List { words: Some(words.to_owned()), ..List::default() }).expect("a page");
+            (listed.mappings.len(), listed.total, listed.mappings.first().map(|found| found.place.clone()))
+        };
+        assert_eq!(found("777. cue"), (1, None, Some("global_mappings/777".into())));
+        assert_eq!(found("\"cc\":7 global_mappings/3"), (1, None, Some("global_mappings/3".into())));
+        assert_eq!(found("encore"), (0, None, None));
+        assert_eq!(found("cue"), (USUAL_LIMIT, Some(1000), Some("global_mappings/0".into())));
+    }
+
+    #[test]
+    fn a_page_that_can_not_be_is_refused_with_what_can() {
+        let show = cues(3);
+        let refused = |after, limit| match show.list(&List { after, limit, ..List::default() }) {
+            Err(Error::Invalid(text)) => text,
+            other => panic!("it is taken: {other:?}"),
+        };
+        assert_eq!(refused(Some(4), None), "after = 4 is not from 0 to 3");
+        assert_eq!(refused(Some(-1), None), "after = -1 is not from 0 to 3");
+        assert_eq!(refused(None, Some(0)), "the limit 0 is not from 1 to 1000");
+        assert_eq!(refused(None, Some(1001)), "the limit 1001 is not from 1 to 1000");
+    }
+
+    #[test]
+    fn a_mapping_that_is_too_long_is_shown_without_its_long_keys() {
+        let text = "x".repeat(300_000);
+        let show = Show::parse(&format!(
+            "[[global_mappings]]\nname = 'speech'\ntrigger = {{ type = 'CC', cc = 7 }}\n\
+             action = {{ type = 'Text', text = '{text}' }}\n"
+        ))
+        .expect("TOML");
+        let listed = show.list(&List::default()).expect("a page");
+        let found = show.mapping("global_mappings/0").expect("is there");
+        assert_eq!(listed.mappings, [found]);
+        let [speech] = &listed.mappings[..] else { panic!("one mapping") };
+        assert_eq!((speech.name(), &speech.left_out[..]), ("speech", &["action".to_owned()][..]));
+        assert!(speech.mapping.contains_key("trigger") && !speech.mapping.contains_key("action"));
+    }
+
+    #[test]
+    fn modes_are_listed_page_by_page() {
+        let modes: String = (0..2500).map(|number| format!("[[modes]]\nname = 'scene {number}'\n")).collect();
+        let show = Show::parse(&modes).expect("TOML");
+        let page = show.modes("scene 0", Some(2000)).expect("a page");
+        assert_eq!((page.modes.len(), page.total, page.next), (500, Some(2500), None));
+        assert_eq!(page.modes[0].name, "scene 2000");
+        assert!(show.modes("scene 0", None).expect("a page").next.is_some());
     }
 }

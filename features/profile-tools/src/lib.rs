@@ -1,6 +1,7 @@
 //! Tools for profiles, which select the mode for an application, and for the settings of the host.
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
+use conductor_feature::page::{After, MAX_ENTRIES, Page};
 use conductor_feature::planning::Change;
 use conductor_feature::{
     Authority, ConfigChangeTools, Context, Error, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools,
@@ -14,7 +15,7 @@ struct ProfileTools;
 impl Lifecycle for ProfileTools {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
-        register::<Nothing, Profiles>(&tools, "conductor_list_profiles")?;
+        register::<After, Profiles>(&tools, "conductor_list_profiles")?;
         register::<Nothing, Settings>(&tools, "conductor_get_settings")?;
         register::<Profile, Proposed>(&tools, "conductor_create_profile")?;
         register::<Update, Proposed>(&tools, "conductor_update_profile")?;
@@ -33,6 +34,8 @@ struct Named {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Profiles {
     profiles: Vec<Profile>,
+    total: Option<usize>,
+    next: Option<String>,
 }
 
 /// A profile, as the file has it.
@@ -151,9 +154,11 @@ fn reset(text: &str) -> Result<Vec<Change>, Error> {
 impl ReadOnlyTools for ProfileTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_list_profiles" => {
-                answer(&args, |Nothing {}| Ok(Profiles { profiles: Shown::of(reader)?.profiles }))
-            }
+            "conductor_list_profiles" => answer(&args, |After { after }| {
+                let Page { entries: profiles, total, next } =
+                    Page::of(Shown::of(reader)?.profiles, after, MAX_ENTRIES, |profile| profile)?;
+                Ok(Profiles { profiles, total, next })
+            }),
             "conductor_get_settings" => answer(&args, |Nothing {}| Ok(Shown::of(reader)?.advanced_settings)),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, set, unknown};
+use conductor_feature::page::{self, After, Page};
 use conductor_feature::{
     Authority, Context, Error, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools, Reader, host_state,
     kind, tool_registrar,
@@ -12,17 +13,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+/// Bytes of the modes' names in the status, as JSON.
+const MAX_MODES_BYTES: usize = 16 * 1024;
+/// Bytes of a diff in the list of plans; a longer one is read with its plan.
+const MAX_DIFF: usize = 32 * 1024;
+/// Bytes of the findings in a configuration, as JSON.
+const MAX_FINDINGS_BYTES: usize = 128 * 1024;
+/// Places of mappings that are the same, of one group.
+const MAX_SAME: usize = 256;
+
 struct StatusTools;
 
 impl Lifecycle for StatusTools {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
         register::<Nothing, Status>(&tools, "conductor_get_status")?;
-        register::<Nothing, Features>(&tools, "conductor_list_features")?;
+        register::<After, Features>(&tools, "conductor_list_features")?;
         register::<Named, Feature>(&tools, "conductor_feature_info")?;
         register::<Capture, Captured>(&tools, "conductor_get_captured_events")?;
         register::<Explain, Explained>(&tools, "conductor_explain_event")?;
-        register::<Nothing, Plans>(&tools, "conductor_list_plans")?;
+        register::<After, Plans>(&tools, "conductor_list_plans")?;
         register::<Validate, Validated>(&tools, "conductor_validate_config")?;
         register::<Named, Proposed>(&tools, "conductor_enable_feature")?;
         register::<Named, Proposed>(&tools, "conductor_disable_feature")
@@ -53,6 +63,7 @@ struct Explain {
     event: String,
     /// Default: the active one.
     mode: Option<String>,
+    after: Option<i64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -68,6 +79,8 @@ struct Status {
     uptime_s: u64,
     mode: Option<String>,
     modes: Vec<String>,
+    /// Further modes: conductor_get_modes.
+    more_modes: Option<usize>,
     rules: u32,
     events: u64,
     failures: u64,
@@ -80,6 +93,8 @@ struct Status {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Features {
     features: Vec<Listed>,
+    total: Option<usize>,
+    next: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -129,6 +144,7 @@ struct CapturedEvent {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Explained {
     rules: Vec<Explanation>,
+    total: Option<usize>,
     next: String,
 }
 
@@ -142,6 +158,7 @@ struct Explanation {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Plans {
     plans: Vec<Plan>,
+    total: Option<usize>,
     next: String,
 }
 
@@ -152,7 +169,8 @@ struct Plan {
     description: String,
     risk: String,
     notes: Vec<String>,
-    diff: String,
+    /// None: too long for a list.
+    diff: Option<String>,
     /// Milliseconds since 1970.
     expires: u64,
 }
@@ -164,6 +182,8 @@ struct Validated {
     /// Places of mappings that are the same but for name and description, group by group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     duplicates: Vec<Vec<String>>,
+    /// Findings that were left out.
+    more: Option<usize>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -191,7 +211,9 @@ fn duplicates(config: &str) -> Vec<Vec<String>> {
             groups.entry((place.clone(), json!(mapping).to_string())).or_default().push(format!("{place}/{number}"));
         }
     }
-    groups.into_values().filter(|places| places.len() > 1).collect()
+    let mut groups: Vec<_> = groups.into_values().filter(|places| places.len() > 1).collect();
+    groups.iter_mut().for_each(|places| places.truncate(MAX_SAME));
+    groups
 }
 
 /// The feature of this name.
@@ -221,12 +243,14 @@ fn status(reader: &Reader) -> Result<Status, Error> {
         }
         _ => None,
     };
+    let (modes, more_modes) = page::within(status.modes, MAX_MODES_BYTES)?;
     Ok(Status {
         next: next.map(str::to_owned),
         version: status.version,
         uptime_s: status.uptime / 1_000_000_000,
         mode: status.mode,
-        modes: status.modes,
+        modes,
+        more_modes,
         rules: status.rules,
         events: status.events,
         failures: status.failures,
@@ -276,7 +300,7 @@ fn captured(reader: &Reader, limit: u16, device: Option<&str>) -> Result<Capture
     Ok(Captured { events, next })
 }
 
-fn explained(reader: &Reader, Explain { device, event, mode }: &Explain) -> Result<Explained, Error> {
+fn explained(reader: &Reader, Explain { device, event, mode, after }: &Explain) -> Result<Explained, Error> {
     if let Some(mode) = mode {
         let modes = reader.status()?.modes;
         if !modes.contains(mode) {
@@ -285,8 +309,7 @@ fn explained(reader: &Reader, Explain { device, event, mode }: &Explain) -> Resu
     }
     let rules = reader.explain(device, event, mode.as_deref())?;
     let rule = |one: host_state::Explanation| Explanation { rule: one.rule, fires: one.awake, why: one.why };
-    let rules: Vec<_> = rules.into_iter().map(rule).collect();
-    let next = match rules.iter().any(|rule| rule.fires) {
+    let advice = match rules.iter().any(|rule| rule.awake) {
         true => "those that fire act, in this order".to_owned(),
         false if rules.is_empty() => {
             known_device(reader, device)?;
@@ -297,7 +320,8 @@ fn explained(reader: &Reader, Explain { device, event, mode }: &Explain) -> Resu
             None => "no rule fires; each says why".to_owned(),
         },
     };
-    Ok(Explained { rules, next })
+    let Page { entries: rules, total, next } = Page::of(rules, *after, page::MAX_ENTRIES, rule)?;
+    Ok(Explained { rules, total, next: next.unwrap_or(advice) })
 }
 
 /// What to do about an event that no rule looks at, while so many plans wait.
@@ -319,14 +343,16 @@ impl ReadOnlyTools for StatusTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
             "conductor_get_status" => answer(&args, |Nothing {}| status(reader)),
-            "conductor_list_features" => answer(&args, |Nothing {}| {
+            "conductor_list_features" => answer(&args, |After { after }| {
                 let feature = |feature: host_state::Feature| Listed {
                     name: feature.name,
                     version: feature.version,
                     tools: feature.tools.len(),
                     refused: feature.refused,
                 };
-                Ok(Features { features: reader.features()?.into_iter().map(feature).collect() })
+                let Page { entries: features, total, next } =
+                    Page::of(reader.features()?, after, page::MAX_ENTRIES, feature)?;
+                Ok(Features { features, total, next })
             }),
             "conductor_feature_info" => answer(&args, |Named { name }| {
                 let it = find(reader, &name)?;
@@ -348,19 +374,20 @@ impl ReadOnlyTools for StatusTools {
                 answer(&args, |Capture { limit, device }| captured(reader, limit.unwrap_or(32), device.as_deref()))
             }
             "conductor_explain_event" => answer(&args, |asked: Explain| explained(reader, &asked)),
-            "conductor_list_plans" => answer(&args, |Nothing {}| {
+            "conductor_list_plans" => answer(&args, |After { after }| {
                 let plan = |plan: host_state::WaitingPlan| Plan {
                     id: plan.id,
                     proposer: plan.proposer,
                     description: plan.description,
                     risk: plan.risk.to_string(),
                     notes: plan.notes,
-                    diff: plan.diff,
+                    diff: (plan.diff.len() <= MAX_DIFF).then_some(plan.diff),
                     expires: plan.expires,
                 };
-                let plans: Vec<_> = reader.plans()?.into_iter().map(plan).collect();
-                let next = if plans.is_empty() { "no plan waits" } else { "a person decides: conductor plan list" };
-                Ok(Plans { plans, next: next.to_owned() })
+                let waiting = reader.plans()?;
+                let advice = if waiting.is_empty() { "no plan waits" } else { "a person decides: conductor plan list" };
+                let Page { entries: plans, total, next } = Page::of(waiting, after, page::MAX_ENTRIES, plan)?;
+                Ok(Plans { plans, total, next: next.unwrap_or_else(|| advice.to_owned()) })
             }),
             "conductor_validate_config" => answer(&args, |Validate { text }| {
                 // The file itself is the person's to read: what is in force may be fine while the file is not.
@@ -378,7 +405,7 @@ impl ReadOnlyTools for StatusTools {
                 };
                 let found = reader.check(&text)?;
                 let valid = found.iter().all(|one| one.severity != host_state::Severity::Error);
-                let mut findings: Vec<_> = found.into_iter().map(finding).collect();
+                let (mut findings, more) = page::within(found.into_iter().map(finding).collect(), MAX_FINDINGS_BYTES)?;
                 findings.extend(refused.iter().map(|refused| Finding {
                     severity: host_state::Severity::Error.to_string(),
                     line: 1,
@@ -386,7 +413,8 @@ impl ReadOnlyTools for StatusTools {
                     message: refused.clone(),
                     help: Some("`conductor config validate` names each mistake of the file with its line".to_owned()),
                 }));
-                Ok(Validated { valid: valid && refused.is_none(), findings, duplicates: duplicates(&text) })
+                let (duplicates, _) = page::within(duplicates(&text), page::MAX_BYTES_BESIDE)?;
+                Ok(Validated { valid: valid && refused.is_none(), findings, duplicates, more })
             }),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }

@@ -9,6 +9,7 @@ mod budget;
 mod changed;
 mod learning;
 mod library;
+mod pages;
 mod schemas;
 mod stage;
 mod table;
