@@ -275,12 +275,38 @@ export class Tab {
     )
   }
 
-  /** Clicks what is found, once it may be clicked. */
+  /**
+   * Clicks what is found, once it may be clicked, lies still and is not covered; once more if the click did not come to it, since
+   * a page that is still being filled moves what it has.
+   */
   async click(selector, text) {
-    const element = await this.find(`${selector}:not(:disabled)`, text)
-    // At the edge of the window a notice may lie over it.
-    await element.evaluate((one) => one.scrollIntoView({ block: 'center', behavior: 'instant' }))
-    await element.click()
+    await until(`a click on ${selector} with ${JSON.stringify(text ?? '')}`, async () => {
+      const element = await this.find(`${selector}:not(:disabled)`, text)
+      const isStill = await element.evaluate(async (one) => {
+        // At the edge of the window a notice may lie over it.
+        one.scrollIntoView({ block: 'center', behavior: 'instant' })
+        const frame = () => new Promise((resolve) => requestAnimationFrame(resolve))
+        const place = () => JSON.stringify(one.getBoundingClientRect())
+        const before = place()
+        await frame()
+        await frame()
+        const { left, top, width, height } = one.getBoundingClientRect()
+        const hit = document.elementFromPoint(left + width / 2, top + height / 2)
+        globalThis.wasClicked = false
+        one.addEventListener('click', () => (globalThis.wasClicked = true), { capture: true, once: true })
+        return place() === before && (one.contains(hit) || (hit?.contains(one) ?? false))
+      })
+      if (!isStill) return false
+      try {
+        await element.click()
+      } catch (error) {
+        // It was exchanged for another meanwhile.
+        if (await element.evaluate((one) => one.isConnected)) throw error
+        return false
+      }
+      // A page that it leads to has not got the mark.
+      return this.page.evaluate(() => globalThis.wasClicked !== false)
+    })
   }
 
   /** Enters a text into the field with this label. */
