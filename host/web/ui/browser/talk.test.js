@@ -1,31 +1,25 @@
 // What goes on around a conversation: another model, a turn that is stopped, a file of it, and its end.
 
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 
 import { ScriptedModel } from './model.js'
-import { Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
 describe('conversations', { concurrency: false }, () => {
-  let stage
   let model
-  let tab
-
-  before(async () => {
+  const { stage, tab } = played(async (osc) => {
     model = await ScriptedModel.open([])
-    stage = await Stage.start((osc) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
+    return `${oscInput('tablet', osc)}
 [[modes]]
 name = "Play"
 
 [chat]
 models = ["first", "second"]
-${model.configOf({ first: 'm-1', second: 'm-2' })}`)
-    tab = await stage.tab(stage.link)
+${model.configOf({ first: 'm-1', second: 'm-2' })}`
+  })
+  before(async () => {
     await tab.page.evaluateOnNewDocument(() => {
       // What is saved, without the window in which a browser asks where to.
       globalThis.saved = []
@@ -42,16 +36,9 @@ ${model.configOf({ first: 'm-1', second: 'm-2' })}`)
         else click.call(this)
       }
     })
-    await tab.page.goto(`${stage.origin}/chat`)
-    await tab.find('[data-state=open]')
+    await tab.go('chat')
   })
-  after(async () => {
-    model?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
+  after(() => model?.close())
 
   /** Sends a message, once the turn before has ended: nothing is sent while it is under way. */
   const say = async (text) => {
