@@ -210,6 +210,9 @@ export const de: Record<keyof typeof en, string> = {
   'osc-type.time': 'Zeit',
   'osc-type.array': 'Liste',
   'event.as-written': 'Wie der Host es schreibt',
+  'event.play': 'Spielen',
+  'event.played': '{count} Mal gespielt, als hätte das Gerät es gesendet.',
+  'event.played.one': 'Gespielt, als hätte das Gerät es gesendet.',
 
   'explain.title': 'Was es bewirkt',
   'explain.none': 'Keine Zuordnung achtet auf dieses Ereignis.',

@@ -208,6 +208,9 @@ export const en = {
   'osc-type.time': 'time',
   'osc-type.array': 'array',
   'event.as-written': 'As the host writes it',
+  'event.play': 'Play it',
+  'event.played': 'Played {count} times, as if the device had sent it.',
+  'event.played.one': 'Played, as if the device had sent it.',
 
   'explain.title': 'What it does',
   'explain.none': 'No mapping looks at this event.',
