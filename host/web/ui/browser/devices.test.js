@@ -105,6 +105,59 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     assert.deepEqual(await tab.violations(), [])
   })
 
+  // SHL-4
+  test('a pad of the picture is mapped by a click, and played by another, though nobody touches it', async () => {
+    await tab.go('?device=grid')
+    const pad = '[data-control="note 57 0"]'
+    await tab.click(pad)
+    await tab.find('dialog h2', 'pad 2')
+    await tab.click('dialog button', 'New mapping')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/second')
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', '/second')
+    await tab.click('dialog button', 'Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await tab.escape()
+    await midi.play(GRID, '90 39 64')
+    await peer.came('/second')
+    await midi.play(GRID, '80 39 00')
+    await tab.click(pad)
+    await tab.click('dialog button', 'Play it')
+    await until('the packet', () => peer.count('/second') === 2)
+    await tab.escape()
+    await until('it is pressed and let go in the stream', () =>
+      tab.page.evaluate(() => {
+        const rows = [...document.querySelectorAll('[role=row][data-kind=event]')].map((row) => row.textContent)
+        return ['note-on', 'note-off'].every((kind) => rows.filter((row) => row.includes(`${kind} 57`)).length === 2)
+      }),
+    )
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  // SHL-1
+  test('a port that is found is set up by one plan: by keyboard alone', async () => {
+    await tab.go('devices')
+    await tab.find(`tr[data-port*="${BOX}"] button`, 'Set up')
+    await tab.press(`Set up player:${BOX}`)
+    await tab.find('dialog [data-plan]', BOX)
+    assert.deepEqual(await tab.violations(), [])
+    const before = await stage.config()
+    assert.equal(before.includes(BOX), false, 'nothing changes before it is applied')
+    await tab.press('Apply')
+    await tab.gone('dialog[open]')
+    await tab.find('[data-binding]', `player:${BOX}`)
+    await tab.gone(`tr[data-port*="${BOX}"] button`, 'Set up')
+    assert.equal((await stage.config()).includes(BOX), true)
+    await tab.go('')
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.label.includes(BOX) && port.binding !== null && port.connected))
+    await midi.play(BOX, '90 3C 64')
+    await tab.find('[role=row]:not(.unbound)', 'note-on')
+    await stage.ask('POST', '/v1/undo')
+    await until('it has no binding', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.label.includes(BOX) && port.binding === null))
+  })
+
   test('what is touched is learned as what it is, of a port that nothing else listens to', async () => {
     await tab.go('mappings')
     await tab.click('button', 'New mapping')
@@ -142,6 +195,9 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.find(`[data-section=unbound] [data-device="${device}"] .dot.active`)
     const { cells, looks } = await tab.rowWith('note-on')
     assert.deepEqual([cells[1], cells[3], cells[4]], ['midi', 'ch2', 'note-on 60 C4 100'])
+    await until('its rate', () =>
+      tab.page.evaluate((device) => /0\.[1-9]\/s/.test(document.querySelector(`[data-section=unbound] [data-device="${device}"]`)?.textContent ?? ''), device),
+    )
     assert.match(cells[2], /Mystery Box.*\(unbound\)/)
     assert.deepEqual(looks, ['dashed', 'italic'])
     // The pills: those with a binding, and how many inputs have none.
@@ -235,5 +291,20 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await midi.play('Twin Pedal two', 'B0 40 00')
     const row = await tab.find('[role=row][data-kind=event]', 'cc 64 0')
     assert.match(await row.evaluate((one) => one.textContent), /pedal/)
+  })
+
+  // SHL-1
+  test('a controller that is pulled out is missed, and is there again when it comes back', async () => {
+    await tab.go('devices')
+    await tab.find('[data-binding=grid]', `input: player:${GRID}`)
+    const before = peer.count('/pad')
+    await midi.unplug(GRID)
+    await tab.find('[data-binding=grid]', 'input: not there')
+    await tab.find('[data-binding=grid] .badge:is(.warn, .bad)')
+    await midi.controller(GRID)
+    await tab.find('[data-binding=grid]', `input: player:${GRID}`)
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'grid' && port.connected))
+    await midi.play(GRID, '90 38 64')
+    await until('the packet', () => peer.count('/pad') > before)
   })
 })

@@ -115,6 +115,68 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.gone('[data-device="desk"] .dot.active')
   })
 
+  // SHL-3
+  test('a device says how much comes of it now, and which kinds', async () => {
+    await tab.go('')
+    const rate = () => tab.page.evaluate(() => Number(/([\d.]+)\/s/.exec(document.querySelector('[data-device="tablet"]')?.textContent ?? '')?.[1] ?? 0))
+    await until('a rate', async () => {
+      await play('/go')
+      return (await rate()) > 0
+    })
+    await tab.find('[data-device="tablet"]', 'osc')
+    await until('nothing comes any more', async () => (await rate()) === 0)
+  })
+
+  // SHL-4
+  test('a click on a control of the picture says what it does, maps it, and plays it though nobody touches the device', async () => {
+    await tab.go('?device=tablet')
+    const control = '[data-control="osc /pad"]'
+    // It is lit for a moment each time.
+    await until('it is lit', async () => {
+      await play('/pad', 1)
+      return tab.page.evaluate((control) => document.querySelector(`${control}[data-lit]`) !== null, control)
+    })
+    await tab.find(`${control}:not([data-lit])`)
+    await tab.click(control)
+    await tab.find('dialog h2', '/pad')
+    await tab.find('dialog dd[data-field=address]', '/pad')
+    await tab.click('dialog button', 'New mapping')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/kick')
+    await tab.enter('Name', 'kick')
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', '/kick')
+    await tab.click('dialog button', 'Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await tab.escape()
+    await play('/pad', 1)
+    await peer.came('/kick')
+    await tab.click(control)
+    await tab.find('dialog td', 'kick')
+    await tab.click('dialog button', 'Play it')
+    await until('the packet', () => peer.count('/kick') === 2)
+    await tab.escape()
+    await tab.find('[role=row]', 'kick')
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  test('what a screen reader reads out by itself does not change with each event', async () => {
+    await tab.go('')
+    await play('/go')
+    await until('it is counted', async () => (await counted('tablet')) === 1)
+    await tab.page.evaluate(() => {
+      globalThis.said = []
+      for (const region of document.querySelectorAll('[aria-live]:not([aria-live=off]), [role=status], [role=alert], [role=log]')) {
+        new MutationObserver(() => globalThis.said.push(region.textContent)).observe(region, { subtree: true, childList: true, characterData: true })
+      }
+    })
+    for (let count = 0; count < 20; count += 1) await play('/go', count / 20)
+    await until('they are counted', async () => (await counted('tablet')) === 21)
+    await tab.find('[role=row]', '/go')
+    assert.deepEqual(await tab.page.evaluate(() => globalThis.said), [])
+  })
+
   test('an event is opened into what each mapping makes of it', async () => {
     await tab.go('')
     await play('/go', 0.7)

@@ -403,6 +403,8 @@ export class Tab {
     const look = () =>
       this.page.evaluate((text) => {
         const is = (one) => {
+          // What is folded up has much text, which begins with what it is called.
+          if (one.matches('summary')) return one.textContent.trim().startsWith(text)
           const named = [one.getAttribute('aria-label'), one.matches('button, a') ? one.textContent : '', ...[...(one.labels ?? [])].map((label) => label.textContent)]
           return named.some((name) => name?.includes(text))
         }

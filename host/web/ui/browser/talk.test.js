@@ -9,7 +9,7 @@ import { oscInput, until } from './stage.js'
 
 describe('conversations', { concurrency: false }, () => {
   let model
-  const { stage, tab } = played(async (osc) => {
+  const { stage, tab, play } = played(async (osc) => {
     model = await ScriptedModel.open([])
     return `${oscInput('tablet', osc)}
 [[modes]]
@@ -98,5 +98,31 @@ ${model.configOf({ first: 'm-1', second: 'm-2' })}`
     await say('Good morning')
     await tab.find('.said', 'Hello.')
     assert.doesNotMatch(JSON.stringify(model.asked.at(-1)), /Who are you/)
+  })
+
+  // SHL-3
+  test('what is plugged in is a live picture, in which an event lights its device, and what is unbound is mapped', async () => {
+    model.answers.push({ call: { tool: 'conductor_list_discovered_ports', args: {} } }, { text: 'A tablet is there.' })
+    await say('What is plugged in?')
+    await tab.find('.said', 'A tablet is there.')
+    const row = '[data-artifact=discovery] [data-discovered=tablet]'
+    await tab.find(`${row}:not(.lit) .badge`, 'working')
+    await play('/here')
+    await tab.find(`${row}.lit`)
+    await tab.find(row, '1 events')
+    assert.deepEqual(await tab.violations(), [])
+
+    const other = await stage.tab()
+    await other.unbind('tablet')
+    await other.go(new URL(tab.page.url()).pathname.slice(1))
+    await other.find(`${row} .badge`, 'unbound')
+    await play('/there')
+    await other.find(`${row}.lit`)
+    await other.click(`${row} button`, 'Map')
+    await other.find('dialog code', '/there')
+    await other.find('dialog label', 'It gets one of this name first')
+    assert.deepEqual(await other.violations(), [])
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
   })
 })
