@@ -161,6 +161,27 @@ describe('the page Live', { concurrency: false }, () => {
     await stage.ask('POST', '/v1/undo')
   })
 
+  // SHL-4
+  test('a device that is not there is drawn by its binding, and played on its picture', async () => {
+    const action = { type: 'OscSend', target: `127.0.0.1:${peer.port}`, address: '/from-afar' }
+    await applied('A controller that is at home.', [
+      { path: ['bindings', '2'], value: { alias: 'grid', matchers: [{ type: 'name_contains', value: 'APC MINI' }] } },
+      { path: ['modes', '0', 'mappings', '3'], value: { name: 'afar', trigger: { type: 'Note', note: 56, device: 'grid' }, action } },
+    ])
+    await tab.go('devices')
+    await tab.find('[data-binding=grid]', 'input: not there')
+    await tab.click('[data-binding=grid] a', 'Show it')
+    await tab.find('h2', 'Akai Professional APC mini')
+    await tab.click('[data-control="note 56 0"]')
+    await tab.find('dialog td', 'afar')
+    await tab.click('dialog button', 'Play it')
+    await peer.came('/from-afar')
+    await tab.escape()
+    await tab.find('[role=row]', 'afar')
+    assert.deepEqual(await tab.violations(), [])
+    await stage.ask('POST', '/v1/undo')
+  })
+
   test('what a screen reader reads out by itself does not change with each event', async () => {
     await tab.go('')
     await play('/go')
