@@ -369,4 +369,31 @@ describe('by keyboard alone', { concurrency: false }, () => {
     const { cells } = await tab.rowWith('/from-desk')
     assert.equal(cells[2], 'desk')
   })
+
+  test('a binding is removed, and comes back with the step before', async () => {
+    await tab.go('devices')
+    await tab.find('[data-binding] button', 'Remove ')
+    const [alias] = await tab.page.evaluate(() => [...document.querySelectorAll('[data-binding]')].map((one) => one.dataset.binding))
+    await tab.press(`Remove ${alias}`)
+    await apply(alias)
+    await tab.gone('[data-binding]')
+    assert.deepEqual(await stage.ask('GET', '/v1/bindings'), [])
+    assert.doesNotMatch(await stage.config(), /\[\[bindings\]\]/)
+    await undo()
+    await tab.find(`[data-binding="${alias}"] .badge`, 'working')
+  })
+
+  test('the show is locked, and unlocked', async () => {
+    const isLocked = async () => (await stage.ask('GET', '/v1/status')).lock != null
+    await tab.go('')
+    await tab.find('header button:not(:disabled)', 'Lock the show')
+    await tab.press('Lock the show')
+    await tab.find('.strip', 'The show was locked by')
+    assert.equal(await isLocked(), true)
+    assert.deepEqual(await tab.violations(), [])
+    await tab.find('header button', 'Unlock the show')
+    await tab.press('Unlock the show')
+    await tab.gone('.strip')
+    assert.equal(await isLocked(), false)
+  })
 })
