@@ -123,19 +123,29 @@ fn get(reader: &Reader, which: Which) -> Result<DeviceProfile, Error> {
         (Some(id), None) => profile_of(&library, &id)?,
         (None, Some(name)) => {
             let ports = reader.ports()?;
-            let port = input(&ports, &name)?;
-            let none = || {
-                let name = device_profile::shortened(&port.name);
-                Error::Invalid(format!(
-                    "no profile fits \"{name}\"; conductor_start_learn tells what its controls send"
-                ))
-            };
-            library.of_port(&port.name, usb(port)).ok_or_else(none)?.0
+            match input(&ports, &name) {
+                Ok(port) => {
+                    let none = || {
+                        let name = device_profile::shortened(&port.name);
+                        Error::Invalid(format!(
+                            "no profile fits \"{name}\"; conductor_start_learn tells what its controls send"
+                        ))
+                    };
+                    library.of_port(&port.name, usb(port)).ok_or_else(none)?.0
+                }
+                Err(absent) => of_binding(&library, &name, &reader.config()?).ok_or(absent)?,
+            }
         }
         _ => return Err(Error::Invalid("either `id` or `port` says which".into())),
     };
     let view = DeviceProfile::from(profile);
     Ok(if which.drawing { view.with_places(profile) } else { view })
+}
+
+/// The profile of a device that is not there, by what its binding matches.
+fn of_binding<'l>(library: &'l Library, alias: &str, config: &str) -> Option<&'l Profile> {
+    let written: toml::Table = toml::from_str(config).ok()?;
+    library.profiles().iter().find(|profile| device_profile::alias_of(&written, profile) == Some(alias))
 }
 
 /// What is suggested, with the description of the plan.

@@ -132,6 +132,26 @@ fn a_packet_is_a_line_that_can_be_opened() {
     assert_eq!(shell.code(), Some(0));
 }
 
+// SHL-2
+#[test]
+fn the_status_counts_events_and_says_what_is_away() {
+    let ports = SimulatedPorts::new();
+    ports.plug("Pads", Direction::Input);
+    let config = "[[bindings]]\nalias = 'pads'\nname = 'Pads'\n\n[[modes]]\nname = 'Play'\n";
+    let stage = stage(config, &ports);
+    let mut shell = Terminal::sized(command(&stage), 100, 40);
+    shell.shows(&["ports", "1 of 1 open"]);
+    until("the port is heard", || ports.is_open("Pads"));
+    ports.play("Pads", &[0x90, 36, 100]);
+    shell.shows(&["events", "1, 0 actions failed"]);
+    ports.unplug("Pads", Direction::Input);
+    shell.shows(&["ports", "0 of 0 open"]);
+    shell.shows(&["pads red"]);
+    ports.plug("Pads", Direction::Input);
+    shell.shows(&["ports", "1 of 1 open"]);
+    shell.until("the pads", |lines| !lines.iter().any(|line| line.contains("pads red")));
+}
+
 // SHL-2, PLN-3
 #[test]
 fn a_plan_is_looked_at_applied_and_taken_back_by_keys() {

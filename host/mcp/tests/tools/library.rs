@@ -54,6 +54,8 @@ fn a_setup_of_a_known_device_can_be_made_before_it_is_plugged_in() {
     let setup = stage.call("conductor_suggest_setup", args.clone()).unwrap();
     assert!(setup["parts"][0]["reason"].as_str().unwrap().contains("when it is plugged in"), "{setup:#}");
     stage.apply(setup["plan"].as_str().unwrap()).unwrap();
+    let profile = stage.call("conductor_get_device_profile", json!({ "port": "grid" })).unwrap();
+    assert_eq!(profile["id"], "akai-apc-mini", "its binding says what it is");
     for direction in [Direction::Input, Direction::Output] {
         stage.ports.plug("APC MINI MIDI 1", direction);
     }

@@ -1,24 +1,20 @@
 // Talking in the shell: from a typed sentence over a plan and a person's decision to what is sent.
 
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 
 import { ScriptedModel } from './model.js'
-import { OscPeer, Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
 const SENTENCE = 'Let /chat light the lamp'
 
 describe('a conversation', { concurrency: false }, () => {
-  let stage
-  let peer
   let model
-  let tab
-
-  before(async () => {
-    peer = await OscPeer.open()
+  const { stage, peer, tab } = played(async (osc, port) => {
     const mapping = {
       mode: 'Play', name: 'lamp', trigger: { type: 'OscMessage', address: '/chat' },
-      action: { type: 'OscSend', target: `127.0.0.1:${peer.port}`, address: '/lamp' },
+      action: { type: 'OscSend', target: `127.0.0.1:${port}`, address: '/lamp' },
     }
     model = await ScriptedModel.open([
       { text: 'I propose **this** mapping. <img src=x onerror=alert(1)>', call: { tool: 'conductor_create_mapping', args: mapping } },
@@ -26,35 +22,19 @@ describe('a conversation', { concurrency: false }, () => {
       { call: { tool: 'conductor_list_device_bindings', args: {} } },
       { text: 'The lamp is lit now.' },
     ])
-    stage = await Stage.start((osc) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
+    return `${oscInput('tablet', osc)}
 [[modes]]
 name = "Play"
-${model.config}`)
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
+${model.config}`
   })
-  after(async () => {
-    peer?.close()
-    model?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
+  after(() => model?.close())
 
   test('a sentence becomes a plan, and once it is applied a packet: by keyboard alone', async () => {
     const { keyboard } = tab.page
     await tab.find('nav a', 'Chat')
-    await tab.tabTo('Chat')
-    await keyboard.press('Enter')
+    await tab.press('Chat')
     await tab.find('h1', 'Chat')
-    await tab.tabTo('Your message')
-    await keyboard.type(SENTENCE)
+    await tab.type('Your message', SENTENCE)
     await keyboard.press('Enter')
     await tab.find('.said', SENTENCE)
     // What it says is text and Markdown, and nothing that runs.
@@ -66,32 +46,27 @@ ${model.config}`)
     await tab.find('[role=status]', 'The model has answered.')
     assert.deepEqual(await tab.violations(), [])
     assert.equal(JSON.stringify(model.asked[0]).includes(SENTENCE), true, 'the model got the sentence')
-    await peer.send(stage.osc, '/chat', 1)
+    await play('/chat')
     await tab.find('.cost', '2,400 tokens in, 68 out')
 
-    await tab.tabTo('Apply')
-    await keyboard.press('Enter')
+    await tab.press('Apply')
     await tab.find('.log', 'The plan was applied.')
     assert.equal(peer.received.length, 0, 'nothing was sent before it was applied')
-    await peer.send(stage.osc, '/chat', 1)
-    await until('the packet', () => peer.received.some((bytes) => bytes.toString('latin1').startsWith('/lamp\0')))
+    await play('/chat')
+    await peer.came('/lamp')
   })
 
   test('the model hears what became of it, and the conversation is found by what was said', async () => {
     const { keyboard } = tab.page
-    await tab.tabTo('Your message')
-    await keyboard.type('Is it lit?')
+    await tab.type('Your message', 'Is it lit?')
     await keyboard.press('Enter')
     await tab.find('.said', 'The lamp is lit now.')
     const asked = JSON.stringify(model.asked.at(-1))
     assert.match(asked, /applied/, 'the model gets what the person decided')
-    await tab.tabTo('New conversation')
-    await keyboard.press('Enter')
+    await tab.press('New conversation')
     await tab.gone('.said', 'The lamp is lit now.')
-    await tab.tabTo('Search conversations')
-    await keyboard.type('lamp')
-    await tab.tabTo(SENTENCE)
-    await keyboard.press('Enter')
+    await tab.type('Search conversations', 'lamp')
+    await tab.press(SENTENCE)
     await tab.find('.said', 'The lamp is lit now.')
   })
 
@@ -100,7 +75,7 @@ ${model.config}`)
     await tab.find(row, `127.0.0.1:${stage.osc}`)
     await tab.find('[data-artifact=topology] td', 'lamp')
     await tab.find(`${row}:not(.lit)`)
-    await peer.send(stage.osc, '/chat', 1)
+    await play('/chat')
     await tab.find(`${row}.lit`)
     assert.deepEqual(await tab.violations(), [])
   })
@@ -135,7 +110,7 @@ ${model.config}`)
   })
 
   test('a suggestion is made from what is on the stage, and only written down', async () => {
-    await peer.send(stage.osc, '/unmapped', 0.5)
+    await play('/unmapped', 0.5)
     await tab.click('.chip', '/unmapped')
     const said = await tab.page.evaluate(() => document.activeElement?.value ?? '')
     assert.match(said, /\/unmapped/)

@@ -2,21 +2,15 @@
 // those that can be seen are in the page.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 
-import { OscPeer, Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
 /** Mappings of every mode. */
 const MANY = 3000
 
-const config = (osc, peer) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
+const config = (osc, peer) => `${oscInput('tablet', osc)}
 [[modes]]
 name = "Play"
 
@@ -35,43 +29,13 @@ action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/played/${
 `).join('')}`
 
 describe('the configuration', { concurrency: false }, () => {
-  let stage
-  let peer
-  let tab
-
-  before(async () => {
-    peer = await OscPeer.open()
-    stage = await Stage.start((osc) => config(osc, peer.port))
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
-  })
-  after(async () => {
-    peer?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
-
-  const text = () => readFile(join(stage.home, 'config.toml'), 'utf8')
-  /** Opens a page anew, and waits for its stream. */
-  const go = async (page) => {
-    await tab.page.goto(`${stage.origin}/${page}`)
-    await tab.find('[data-state=open]')
-  }
-  const field = async (label) => (await (await tab.find('label', label)).evaluateHandle((one) => one.control)).asElement()
-  /** Takes out what a field has. */
-  const clear = async (label) =>
-    (await field(label)).evaluate((one) => {
-      one.value = ''
-      one.dispatchEvent(new Event('input', { bubbles: true }))
-    })
+  const { stage, peer, tab, play } = played(config)
 
   test('a binding gets another name and an output, its mapping follows, and the output is taken away again', async () => {
-    await go('devices')
+    await tab.go('devices')
     await tab.click('[data-binding="tablet"] button', 'Change')
     await tab.find('dialog h2', 'Change tablet')
-    assert.equal(await (await field('input port')).evaluate((one) => one.value), String(stage.osc))
+    assert.equal(await (await tab.field('input port')).evaluate((one) => one.value), String(stage.osc))
     await tab.enter('new_alias', 'desk')
     await tab.enter('output port', 'nine')
     await tab.click('dialog button', 'Call')
@@ -83,25 +47,25 @@ describe('the configuration', { concurrency: false }, () => {
     await tab.apply()
     await tab.gone('dialog[open]')
     await tab.find('[data-binding="desk"]')
-    assert.match(await text(), /device = "desk"/)
+    assert.match(await stage.config(), /device = "desk"/)
     await until('its port is open', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'desk' && port.connected))
-    await peer.send(stage.osc, '/go', 1)
-    await until('the mapping fires', () => peer.received.some((bytes) => bytes.toString('latin1').startsWith('/lit\0')))
+    await play('/go')
+    await peer.came('/lit')
     const isThere = async () => (await stage.ask('GET', '/v1/status')).bindings.find((one) => one.alias === 'desk').output !== null
     assert.equal(await isThere(), true)
     await tab.click('[data-binding="desk"] button', 'Change')
-    assert.equal(await (await field('output port')).evaluate((one) => one.value), String(peer.port))
-    await clear('output port')
+    assert.equal(await (await tab.field('output port')).evaluate((one) => one.value), String(peer.port))
+    await tab.clear('output port')
     await tab.click('dialog button', 'Call')
     await tab.find('dialog [data-plan]', 'Change the binding desk: take its output away.')
     await tab.apply()
     await tab.gone('dialog[open]')
     await until('it has no output', async () => !(await isThere()))
-    assert.match(await text(), new RegExp(`port = ${stage.osc}`), 'what was not touched stays')
+    assert.match(await stage.config(), new RegExp(`port = ${stage.osc}`), 'what was not touched stays')
   })
 
   test('a profile is made, changed and removed', async () => {
-    await go('settings')
+    await tab.go('settings')
     await tab.click('button', 'New profile')
     await tab.enter('name', 'Studio')
     await tab.enter('apps', 'Live')
@@ -120,7 +84,7 @@ describe('the configuration', { concurrency: false }, () => {
     await tab.find('dialog h2', 'Change Studio')
     await tab.enter('new_name', 'Stage')
     await tab.enter('mode', 'Play')
-    await clear('title')
+    await tab.clear('title')
     await tab.click('dialog button', 'Call')
     await tab.find('dialog [data-plan]', 'Change the profile Studio.')
     await tab.apply()
@@ -130,12 +94,12 @@ describe('the configuration', { concurrency: false }, () => {
     await tab.find('dialog [data-plan]', 'Remove the profile Stage.')
     await tab.apply()
     await tab.gone('[data-profile]')
-    assert.doesNotMatch(await text(), /Stage|Studio/)
+    assert.doesNotMatch(await stage.config(), /Stage|Studio/)
   })
 
   test('a setting that the host refuses says so at its field, and nowhere else', async () => {
-    await go('settings')
-    const before = await text()
+    await tab.go('settings')
+    const before = await stage.config()
     await tab.enter('max_midi_ports', '257')
     await tab.click('button', 'Show the plan')
     await tab.find('.field .bad', 'out of range')
@@ -148,28 +112,28 @@ describe('the configuration', { concurrency: false }, () => {
     assert.equal(invalid, 'true')
     assert.deepEqual(others, [])
     assert.deepEqual(await tab.violations(), [])
-    assert.equal(await text(), before)
+    assert.equal(await stage.config(), before)
     await tab.enter('max_midi_ports', '8')
     await tab.enter('ignore_ports', 'Through*')
     await tab.click('button', 'Show the plan')
     await tab.find('dialog [data-plan]', 'max_midi_ports = 8')
     await tab.apply()
     await tab.gone('dialog[open]')
-    assert.match(await text(), /max_midi_ports = 8/)
+    assert.match(await stage.config(), /max_midi_ports = 8/)
     // What was there can be taken away as a whole.
-    await go('settings')
-    await until('the form has it', async () => (await (await field('ignore_ports')).evaluate((one) => one.value)) === 'Through*')
-    await clear('ignore_ports')
+    await tab.go('settings')
+    await until('the form has it', async () => (await (await tab.field('ignore_ports')).evaluate((one) => one.value)) === 'Through*')
+    await tab.clear('ignore_ports')
     await tab.click('button', 'Show the plan')
     await tab.apply()
     await tab.gone('dialog[open]')
-    assert.doesNotMatch(await text(), /Through/)
+    assert.doesNotMatch(await stage.config(), /Through/)
   })
 
   test('of thousands of mappings those that can be seen are in the page, and each is found, tried and chosen', async () => {
     const places = () => tab.page.evaluate(() => [...document.querySelectorAll('tr[data-place]')].map((row) => row.dataset.place))
     const last = `global_mappings/${MANY - 1}`
-    await go('mappings')
+    await tab.go('mappings')
     await tab.find('[role=status]', '3,001 of 3,001 mappings')
     assert.ok((await places()).length < 100, 'few of them are in the page')
     assert.equal((await places())[0], 'modes/0/mappings/0')
@@ -189,13 +153,13 @@ describe('the configuration', { concurrency: false }, () => {
     await tab.find('[role=status]', '1 of 3,001 mappings')
     assert.deepEqual(await places(), ['global_mappings/1234'])
     await tab.click('tr[data-place="global_mappings/1234"] button', 'Try it')
-    await until('it fires', () => peer.received.some((bytes) => bytes.toString('latin1').startsWith('/played/1234\0')))
+    await peer.came('/played/1234')
     // What was chosen is chosen still, though it is not in sight.
     await tab.click('button', 'Remove 1 chosen')
     await tab.find('dialog [data-plan]', 'cue 2999')
     await tab.click('dialog button', 'Reject')
     await tab.gone('dialog[open]')
-    await clear('Search mappings')
+    await tab.clear('Search mappings')
     await until('all of them, from the first', async () => (await places())[0] === 'modes/0/mappings/0')
   })
 
@@ -226,7 +190,7 @@ describe('the configuration', { concurrency: false }, () => {
   })
 
   test('a mode is added and removed', async () => {
-    await go('settings')
+    await tab.go('settings')
     await tab.enter('New mode', 'Encore')
     await tab.click('button', 'Add it')
     await tab.find('dialog [data-plan]', 'Encore')

@@ -2,18 +2,12 @@
 // forth after it.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 
-import { OscPeer, Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
-const config = (osc, peer) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
+const config = (osc, peer) => `${oscInput('tablet', osc)}
 [[modes]]
 name = "Play"
 
@@ -24,27 +18,8 @@ action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/was" }
 `
 
 describe('a decision', { concurrency: false }, () => {
-  let stage
-  let peer
-  let tab
+  const { stage, tab, peer, play } = played(config)
 
-  before(async () => {
-    peer = await OscPeer.open()
-    stage = await Stage.start((osc) => config(osc, peer.port))
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
-  })
-  after(async () => {
-    peer?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
-
-  const play = (address) => peer.send(stage.osc, address, 1)
-  const came = (address) => until(address, () => peer.received.some((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)))
-  const text = () => readFile(join(stage.home, 'config.toml'), 'utf8')
   /** Has the host propose a change of the mappings, and opens it. */
   const proposed = async (description, number, mapping) => {
     const { id } = await stage.ask('POST', '/v1/plans', { description, changes: [{ path: ['modes', '0', 'mappings', String(number)], value: mapping }] })
@@ -56,7 +31,7 @@ describe('a decision', { concurrency: false }, () => {
 
   test('a plan says which of the last events would have done something else, and what', async () => {
     for (const address of ['/go', '/quiet', '/go', '/old']) await play(address)
-    await came('/was')
+    await peer.came('/was')
     await until('they are recorded', async () => (await stage.ask('GET', '/v1/status')).events >= 4)
     await proposed('Let go light up.', 1, send('go lights', '/go'))
     await tab.find('[aria-label="Rehearsal"] p', 'Tried on the last 4 events: 2 would have done something else.')
@@ -97,18 +72,18 @@ describe('a decision', { concurrency: false }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.apply()
     await tab.find('.notice', 'Applied: Start a program.')
-    assert.match(await text(), /\/bin\/true/)
+    assert.match(await stage.config(), /\/bin\/true/)
   })
 
   test('a step is undone and done again, and each time the file says so', async () => {
     await tab.click('header button:not(:disabled)', 'Undo')
     await tab.find('.notice', 'Undone: Start a program.')
-    assert.doesNotMatch(await text(), /\/bin\/true/)
+    assert.doesNotMatch(await stage.config(), /\/bin\/true/)
     await tab.click('header button:not(:disabled)', 'Redo')
     await tab.find('.notice', 'Done again: Start a program.')
-    assert.match(await text(), /\/bin\/true/)
+    assert.match(await stage.config(), /\/bin\/true/)
     await tab.click('header button:not(:disabled)', 'Undo')
-    await until('it is undone again', async () => !/\/bin\/true/.test(await text()))
+    await until('it is undone again', async () => !/\/bin\/true/.test(await stage.config()))
   })
 
   test('a plan that is decided elsewhere while it is open is not decided here', async () => {
@@ -122,7 +97,7 @@ describe('a decision', { concurrency: false }, () => {
     assert.deepEqual(await other.wrong(), [])
     await other.page.close()
     await play('/twice')
-    await came('/is')
+    await peer.came('/is')
     await stage.ask('POST', '/v1/undo')
   })
 })

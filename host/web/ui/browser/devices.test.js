@@ -1,10 +1,11 @@
 // Controllers in the shell, over real MIDI: drawn, mapped, lit, told apart, and sent to.
 
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 
 import { Instrument, NO_MIDI } from './instrument.js'
-import { OscPeer, Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
 /** As its profile in the library knows it. Pad 1 is note 56, at the top left of eight rows of eight. */
 const GRID = 'APC MINI'
@@ -14,12 +15,7 @@ const LIGHTS = `${PADS} lights`
 /** No library knows it. */
 const BOX = 'Mystery Box'
 
-const config = (osc, port) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
+const config = (osc, port) => `${oscInput('tablet', osc)}
 [[bindings]]
 alias = "synth"
 output = { matchers = [{ type = "name_contains", value = "Sampler" }] }
@@ -47,83 +43,53 @@ action = { type = "MidiForward", target = "synth" }
 `
 
 describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
-  let stage
   let midi
-  let peer
-  let tab
-
   before(async () => {
     midi = new Instrument()
     for (const name of [GRID, PADS, BOX, 'Twin Pedal one', 'Twin Pedal two']) await midi.controller(name)
     for (const name of ['Sampler', LIGHTS]) await midi.synth(name)
-    peer = await OscPeer.open()
-    stage = await Stage.start((osc) => config(osc, peer.port))
+  })
+  const { stage, peer, tab } = played(config)
+  before(async () => {
     const { unreachable } = await stage.ask('GET', '/v1/status')
     assert.deepEqual(unreachable, [], 'CONDUCTOR_BIN is built for JACK: `cargo xtask host --jack` does')
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
   })
-  after(async () => {
-    peer?.close()
-    await stage?.end()
-    await midi?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
+  after(() => midi?.end())
 
-  /** Opens a page anew, and waits for its stream. */
-  const go = async (page) => {
-    await tab.page.goto(`${stage.origin}/${page}`)
-    await tab.find('[data-state=open]')
-  }
-  const press = (text) => tab.press(text)
-  /** Waits until this OSC message came. */
-  const came = (address) => until(address, () => peer.received.some((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)))
   /** Waits until a synthesizer has heard this. */
   const heard = (name, bytes) => until(`${bytes} at ${name}`, () => midi.heard(name).includes(bytes))
 
   test('"+ Map" binds what has no binding and maps it, in one plan: by keyboard alone', async () => {
-    const { keyboard } = tab.page
-    await go('')
+    await tab.go('')
     // Its port is closed: it is opened to learn, and what is touched then is meant.
     await tab.find(`[data-section=unbound] [data-device="player:${GRID}"]`, 'nothing heard yet')
-    await press(`Map player:${GRID}`)
+    await tab.press(`Map player:${GRID}`)
     await tab.find('dialog [data-learning=listening]')
     assert.deepEqual(await tab.violations(), [])
     await midi.play(GRID, '90 38 64')
     await midi.play(GRID, '80 38 00')
     await tab.find('dialog [data-learned]')
-    await until('the actions', () => tab.page.evaluate(() => [...document.querySelectorAll('dialog option')].some((one) => one.value === 'OscSend')))
-    await tab.tabTo('It gets one of this name first')
-    await keyboard.down('Control')
-    await keyboard.press('a')
-    await keyboard.up('Control')
-    await keyboard.type('grid')
-    await tab.tabTo('Action')
-    await keyboard.type('OscSend')
-    await tab.tabTo('target')
-    await keyboard.type(`127.0.0.1:${peer.port}`)
-    await tab.tabTo('address')
-    await keyboard.type('/pad')
-    await tab.tabTo('Name')
-    await keyboard.type('first pad')
-    await press('Show the plan')
+    await tab.offered('OscSend')
+    await tab.retype('It gets one of this name first', 'grid')
+    await tab.type('Action', 'OscSend')
+    await tab.type('target', `127.0.0.1:${peer.port}`)
+    await tab.type('address', '/pad')
+    await tab.type('Name', 'first pad')
+    await tab.press('Show the plan')
     await tab.find('dialog [data-plan]', 'alias = "grid"')
     await tab.find('dialog [data-plan]', '/pad')
     assert.deepEqual(await tab.violations(), [])
-    await press('Apply')
+    await tab.press('Apply')
     await tab.find('dialog [role=status]', 'applied')
-    await keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    await tab.escape()
     await tab.find('[data-device="grid"]')
     await tab.gone('[data-section=unbound] [data-device]', GRID)
     await midi.play(GRID, '90 38 64')
-    await came('/pad')
+    await peer.came('/pad')
   })
 
   test('a controller that is known is drawn as it is, and its pad is lit while it is held', async () => {
-    await go('')
+    await tab.go('')
     await tab.click('[data-device="grid"] .pick')
     await tab.find('h2', 'Akai Professional APC mini')
     await tab.find('span', 'from the device library')
@@ -139,8 +105,61 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     assert.deepEqual(await tab.violations(), [])
   })
 
+  // SHL-4
+  test('a pad of the picture is mapped by a click, and played by another, though nobody touches it', async () => {
+    await tab.go('?device=grid')
+    const pad = '[data-control="note 57 0"]'
+    await tab.click(pad)
+    await tab.find('dialog h2', 'pad 2')
+    await tab.click('dialog button', 'New mapping')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/second')
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', '/second')
+    await tab.click('dialog button', 'Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await tab.escape()
+    await midi.play(GRID, '90 39 64')
+    await peer.came('/second')
+    await midi.play(GRID, '80 39 00')
+    await tab.click(pad)
+    await tab.click('dialog button', 'Play it')
+    await until('the packet', () => peer.count('/second') === 2)
+    await tab.escape()
+    await until('it is pressed and let go in the stream', () =>
+      tab.page.evaluate(() => {
+        const rows = [...document.querySelectorAll('[role=row][data-kind=event]')].map((row) => row.textContent)
+        return ['note-on', 'note-off'].every((kind) => rows.filter((row) => row.includes(`${kind} 57`)).length === 2)
+      }),
+    )
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  // SHL-1
+  test('a port that is found is set up by one plan: by keyboard alone', async () => {
+    await tab.go('devices')
+    await tab.find(`tr[data-port*="${BOX}"] button`, 'Set up')
+    await tab.press(`Set up player:${BOX}`)
+    await tab.find('dialog [data-plan]', BOX)
+    assert.deepEqual(await tab.violations(), [])
+    const before = await stage.config()
+    assert.equal(before.includes(BOX), false, 'nothing changes before it is applied')
+    await tab.press('Apply')
+    await tab.gone('dialog[open]')
+    await tab.find('[data-binding]', `player:${BOX}`)
+    await tab.gone(`tr[data-port*="${BOX}"] button`, 'Set up')
+    assert.equal((await stage.config()).includes(BOX), true)
+    await tab.go('')
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.label.includes(BOX) && port.binding !== null && port.connected))
+    await midi.play(BOX, '90 3C 64')
+    await tab.find('[role=row]:not(.unbound)', 'note-on')
+    await stage.ask('POST', '/v1/undo')
+    await until('it has no binding', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.label.includes(BOX) && port.binding === null))
+  })
+
   test('what is touched is learned as what it is, of a port that nothing else listens to', async () => {
-    await go('mappings')
+    await tab.go('mappings')
     await tab.click('button', 'New mapping')
     await tab.click('dialog button', 'Learn by touch')
     await tab.find('dialog [data-learning=listening]')
@@ -157,7 +176,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.find('dialog [role=status]', 'applied')
     await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.label.includes(BOX) && port.binding !== null && port.connected))
     await midi.play(BOX, 'B0 10 01')
-    await came('/turned')
+    await peer.came('/turned')
     await stage.ask('POST', '/v1/undo')
   })
 
@@ -166,7 +185,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await stage.ask('POST', `/v1/plans/${id}/apply`)
     const device = `player:${BOX}`
     await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === device && port.connected))
-    await go(`?device=${encodeURIComponent(device)}`)
+    await tab.go(`?device=${encodeURIComponent(device)}`)
     await midi.play(BOX, '91 3C 64')
     await midi.play(BOX, 'B1 07 7F')
     await tab.find('.key-bank [data-control="note 60 1"].key[data-lit]')
@@ -176,6 +195,9 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.find(`[data-section=unbound] [data-device="${device}"] .dot.active`)
     const { cells, looks } = await tab.rowWith('note-on')
     assert.deepEqual([cells[1], cells[3], cells[4]], ['midi', 'ch2', 'note-on 60 C4 100'])
+    await until('its rate', () =>
+      tab.page.evaluate((device) => /0\.[1-9]\/s/.test(document.querySelector(`[data-section=unbound] [data-device="${device}"]`)?.textContent ?? ''), device),
+    )
     assert.match(cells[2], /Mystery Box.*\(unbound\)/)
     assert.deepEqual(looks, ['dashed', 'italic'])
     // The pills: those with a binding, and how many inputs have none.
@@ -193,91 +215,96 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.click('[role=row].unbound button', 'Map')
     await tab.find('dialog label', 'It gets one of this name first')
-    await tab.page.keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    await tab.escape()
     await tab.click('[data-unbound]', 'unbound')
     await stage.ask('POST', '/v1/undo')
   })
 
   test('what is sent to a device is shown and agreed to twice: by keyboard alone', async () => {
     const { keyboard } = tab.page
-    await go('devices')
+    await tab.go('devices')
     await tab.find('[data-binding=synth]', 'Sampler')
-    await press('conductor_send_midi')
+    await tab.press('conductor_send_midi')
     await tab.find('dialog label', 'bytes')
-    await tab.tabTo('target')
-    await keyboard.type('synth')
-    await tab.tabTo('bytes')
-    await keyboard.type('90 3C 64')
-    await press('Call')
+    await tab.type('target', 'synth')
+    await tab.type('bytes', '90 3C 64')
+    await tab.press('Call')
     await tab.find('dialog .note', 'sends to "synth"')
     await tab.find('dialog pre', '90 3C 64 (3 bytes)')
     assert.deepEqual(await tab.violations(), [])
     await tab.find('dialog button:disabled', 'Do it')
-    await tab.tabTo('want exactly this')
-    await keyboard.press(' ')
+    await tab.tick('want exactly this')
     await tab.find('dialog label', 'Type synth to go on')
     await tab.find('dialog button:disabled', 'Do it')
-    await tab.tabTo('Type synth to go on')
-    await keyboard.type('synthesizer')
+    await tab.type('Type synth to go on', 'synthesizer')
     await tab.find('dialog button:disabled', 'Do it')
     for (let count = 0; count < 'esizer'.length; count += 1) await keyboard.press('Backspace')
     await tab.find('dialog button:not(:disabled)', 'Do it')
     assert.deepEqual(midi.heard('Sampler'), [], 'nothing is sent before both')
-    await press('Do it')
+    await tab.press('Do it')
     await tab.find('dialog h3', 'Result')
     await heard('Sampler', '90 3C 64')
     assert.equal(midi.heard('Sampler').length, 1, 'once')
-    await keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    await tab.escape()
   })
 
   test('lights are chosen on the picture, and sent: by keyboard alone', async () => {
-    const { keyboard } = tab.page
-    await go('?device=pads')
+    await tab.go('?device=pads')
     await tab.find('h2', 'Novation Launchpad Mini MK3')
     await tab.find('[data-control="note 81 0"]')
-    await press('pad 1,')
+    await tab.press('pad 1,')
     await tab.find('dialog [data-lights="modes/0/mappings/0"]', 'verse')
-    await tab.tabTo('While it waits')
-    await keyboard.type('red')
-    await tab.tabTo('Once it has fired')
-    await keyboard.type('green')
+    await tab.type('While it waits', 'red')
+    await tab.type('Once it has fired', 'green')
     assert.deepEqual(await tab.violations(), [])
-    await press('Show the plan')
+    await tab.press('Show the plan')
     await tab.find('dialog [data-plan]', 'Set the light of verse.')
     assert.deepEqual(midi.heard(LIGHTS), [], 'nothing is lit before it is applied')
-    await press('Apply')
+    await tab.press('Apply')
     await tab.find('.notice', 'Applied: Set the light of verse.')
     await heard(LIGHTS, '90 51 05')
     await midi.play(PADS, '90 51 64')
-    await came('/verse')
+    await peer.came('/verse')
     await heard(LIGHTS, '90 51 15')
     // It is shown as it is, and taken back where the hand is.
-    await press('pad 1,')
+    await tab.press('pad 1,')
     await tab.find('dialog [data-lights]', 'verse')
     const chosen = await tab.page.evaluate(() => [...document.querySelectorAll('[data-lights] select')].map((one) => one.selectedOptions[0]?.textContent))
     assert.deepEqual(chosen, ['red', 'green'])
-    await keyboard.press('Escape')
-    await tab.gone('dialog[open]')
-    await press('Undo')
+    await tab.escape()
+    await tab.press('Undo')
     await tab.find('.notice', 'Undone')
   })
 
   test('of twins the one that is touched gets the name: by keyboard alone', async () => {
-    await go('devices')
+    await tab.go('devices')
     await tab.find('[data-binding=pedal]', 'match it equally well')
-    await press('Choose by touch pedal')
+    await tab.press('Choose by touch pedal')
     await tab.find('[data-binding=pedal] [role=status]', 'Touch the device that is to be pedal')
     await midi.play('Twin Pedal two', 'B0 40 7F')
     await tab.find('dialog [data-plan]', 'Twin Pedal two')
     assert.deepEqual(await tab.violations(), [])
-    await press('Apply')
+    await tab.press('Apply')
     await tab.gone('dialog[open]')
     await tab.find('[data-binding=pedal]', 'player:Twin Pedal two')
-    await go('')
+    await tab.go('')
     await midi.play('Twin Pedal two', 'B0 40 00')
     const row = await tab.find('[role=row][data-kind=event]', 'cc 64 0')
     assert.match(await row.evaluate((one) => one.textContent), /pedal/)
+  })
+
+  // SHL-1
+  test('a controller that is pulled out is missed, and is there again when it comes back', async () => {
+    await tab.go('devices')
+    await tab.find('[data-binding=grid]', `input: player:${GRID}`)
+    const before = peer.count('/pad')
+    await midi.unplug(GRID)
+    await tab.find('[data-binding=grid]', 'input: not there')
+    await tab.find('[data-binding=grid] .badge:is(.warn, .bad)')
+    await midi.controller(GRID)
+    await tab.find('[data-binding=grid]', `input: player:${GRID}`)
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'grid' && port.connected))
+    await midi.play(GRID, '90 38 64')
+    await until('the packet', () => peer.count('/pad') > before)
   })
 })

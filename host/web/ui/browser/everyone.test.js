@@ -2,12 +2,12 @@
 // decides, by keyboard alone.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 
 import { ScriptedModel } from './model.js'
-import { OscPeer, Stage, until } from './stage.js'
+import { played } from './played.js'
+import { freePort, oscInput, until } from './stage.js'
 
 const METRONOME = join(process.env['CONDUCTOR_FEATURES'], 'tests', 'metronome.wasm')
 const HOSTILE = join(process.env['CONDUCTOR_FEATURES'], 'tests', 'hostile-tools.wasm')
@@ -33,17 +33,7 @@ action = { type = "ModeChange", mode = "Play" }
 /** Events of every protocol, as devices send them. */
 const EVENTS = ['note-on 36 100 ch 9', 'note-off 36 64 ch 9', 'cc 7 64', 'pitch-bend 9000', 'program 3', 'sysex F0 7E 00 06 01 F7', 'osc /fader/1 0.5 1 "two" true', 'gamepad-button 128 down', 'artnet 1 12 255']
 
-const config = (osc, desk, peer, model) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
-[[bindings]]
-alias = "desk"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${desk} }
-
+const config = (osc, desk, peer, model) => `${oscInput('tablet', osc)}${oscInput('desk', desk)}
 [[modes]]
 name = "Play"
 
@@ -62,105 +52,76 @@ mode = "Mix"
 ${many}${model.config}`
 
 describe('everyone', { concurrency: false }, () => {
-  let stage
-  let peer
   let model
-  let tab
-
-  before(async () => {
-    peer = await OscPeer.open()
-    const action = { type: 'OscSend', target: `127.0.0.1:${peer.port}`, address: '/once' }
+  const { stage, peer, tab, play } = played(async (osc, port) => {
+    const action = { type: 'OscSend', target: `127.0.0.1:${port}`, address: '/once' }
     model = await ScriptedModel.open([
       { call: { tool: 'conductor_preview_action', args: { action } } },
       { text: 'It was sent once.' },
       { call: { tool: 'conductor_preview_action', args: { action } } },
       { text: 'It was not sent.' },
     ])
-    const free = await OscPeer.open()
-    free.close()
-    stage = await Stage.start((osc) => config(osc, free.port, peer.port, model))
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
+    return config(osc, await freePort(), port, model)
   })
-  after(async () => {
-    peer?.close()
-    model?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
-
-  const sent = (address) => peer.received.filter((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)).length
-  const text = () => readFile(join(stage.home, 'config.toml'), 'utf8')
-  const go = async (page, on = tab) => {
-    await on.page.goto(`${stage.origin}/${page}`)
-    await on.find('[data-state=open]')
-  }
+  after(() => model?.close())
 
   test('a call that reaches a device is agreed to in the chat, and refused, by keyboard alone', async () => {
     const { keyboard } = tab.page
     const say = async (said) => {
       // Nothing is sent while the turn before is under way.
       await tab.find('.log[aria-busy=false]')
-      await tab.tabTo('Your message')
-      await keyboard.type(said)
+      await tab.type('Your message', said)
       await keyboard.press('Enter')
       await tab.find('.said', said)
     }
-    await go('chat')
+    await tab.go('chat')
     await say('Send it once')
     await tab.find('[data-call] .shown', '/once')
     assert.deepEqual(await tab.violations(), [])
     await tab.press('Agree')
     const phrase = await (await tab.find('[data-call] label', 'to go on')).evaluate((one) => /Type (.*) to go on/.exec(one.textContent)?.[1])
-    assert.equal(sent('/once'), 0, 'nothing is sent before it is agreed to twice')
-    await tab.tabTo('to go on')
-    await keyboard.type(phrase)
+    assert.equal(peer.count('/once'), 0, 'nothing is sent before it is agreed to twice')
+    await tab.type('to go on', phrase)
     await tab.press('Agree')
     await tab.find('.said', 'It was sent once.')
-    await until('the packet', () => sent('/once') === 1)
+    await until('the packet', () => peer.count('/once') === 1)
     await say('Once more')
     await tab.find('[data-call] .shown', '/once')
     await tab.press('Refuse')
     await tab.find('[data-call] p', 'You refused.')
     // The answer comes after what was refused would have been sent.
     await tab.find('.said', 'It was not sent.')
-    assert.equal(sent('/once'), 1)
+    assert.equal(peer.count('/once'), 1)
   })
 
   test('a feature is installed with a grant, and one that comes with Conductor is granted more, by keyboard alone', async () => {
     const { keyboard } = tab.page
-    await go('features')
+    await tab.go('features')
     await tab.find('[data-feature="osc-output"]')
-    await tab.tabTo('File of this computer')
-    await keyboard.type(METRONOME)
+    await tab.type('File of this computer', METRONOME)
     await keyboard.press('Enter')
     await tab.find('fieldset label', '127.0.0.1')
     assert.deepEqual(await tab.violations(), [])
     for (const label of await tab.page.evaluate(() => [...document.querySelectorAll('fieldset label')].map((one) => one.textContent.trim()))) {
-      await tab.tabTo(label)
-      await keyboard.press(' ')
+      await tab.tick(label)
     }
     await until('all is ticked', () => tab.page.evaluate(() => [...document.querySelectorAll('fieldset input')].every((one) => one.checked)))
     await tab.press('Install')
     await tab.find('[data-feature="metronome"] .badge', 'loaded')
     await tab.press('osc-output')
     await tab.find('.details')
-    await tab.tabTo('A capability that is meant')
-    await keyboard.type('network=10.0.0.5:9000')
+    await tab.type('A capability that is meant', 'network=10.0.0.5:9000')
     await keyboard.press('Enter')
     await tab.find('.details .badge', 'udp: 10.0.0.5:9000')
     await tab.press('Take away all that was granted to it')
     await tab.gone('.details .badge', 'udp: 10.0.0.5:9000')
-    assert.doesNotMatch(await text(), /10\.0\.0\.5/)
+    assert.doesNotMatch(await stage.config(), /10\.0\.0\.5/)
   })
 
   test('a plan is proposed in a form, applied, undone and done again by keyboard alone', async () => {
     const { keyboard } = tab.page
-    await go('settings')
-    await tab.tabTo('New mode')
-    await keyboard.type('Encore')
+    await tab.go('settings')
+    await tab.type('New mode', 'Encore')
     await keyboard.press('Enter')
     await tab.find('dialog [data-plan]', 'Encore')
     await tab.press('Apply')
@@ -184,13 +145,9 @@ describe('everyone', { concurrency: false }, () => {
       })
       const [{ id: conversation }] = await stage.ask('GET', '/v1/conversations')
       const clean = async (what) => assert.deepEqual(await tab.violations(), [], what)
-      const close = async () => {
-        await tab.page.keyboard.press('Escape')
-        await tab.gone('dialog[open]')
-      }
 
-      await go('', tab)
-      await peer.send(stage.osc, '/go', 0.5)
+      await tab.go('')
+      await play('/go', 0.5)
       await tab.click('button', 'Show the signal flow')
       await tab.find('[data-flow="go lights"]')
       await tab.find('[role=row]', '/go')
@@ -198,11 +155,11 @@ describe('everyone', { concurrency: false }, () => {
       await tab.click('[role=row] button', '/go')
       await tab.find('dialog td', 'go lights')
       await clean('an event')
-      await close()
-      await go(`plans/${id}`, tab)
+      await tab.escape()
+      await tab.go(`plans/${id}`)
       await tab.find('[data-plan]', '/bin/true')
       await clean('a privileged plan')
-      await go('mappings', tab)
+      await tab.go('mappings')
       await until('all mappings', () => tab.page.evaluate((count) => document.querySelectorAll('tr[data-place]').length === count, TRIGGERS.length + 1))
       await tab.find('tr .badge', 'same trigger as mapping 2')
       await tab.find('tr .overlap', 'mapping 3')
@@ -210,8 +167,8 @@ describe('everyone', { concurrency: false }, () => {
       await tab.click('tr[data-place="modes/0/mappings/0"] button', 'Change')
       await tab.find('dialog label', 'target')
       await clean('a mapping that is changed')
-      await close()
-      await go('features?feature=metronome', tab)
+      await tab.escape()
+      await tab.go('features?feature=metronome')
       await tab.find('.details')
       await tab.find('li', 'install metronome')
       await clean('a feature')
@@ -220,52 +177,41 @@ describe('everyone', { concurrency: false }, () => {
       await tab.click('fieldset label', 'bytes of its own data')
       await tab.find('fieldset input:checked')
       await clean('what a feature asks for, ticked in part')
-      await go(`chat/${conversation}`, tab)
+      await tab.go(`chat/${conversation}`)
       await tab.find('.said', 'It was not sent.')
       await tab.page.evaluate(() => {
         for (const one of document.querySelectorAll('[data-call] details')) one.open = true
       })
       await tab.find('[data-call] pre', '/once')
       await clean('a conversation with what was called')
-      await go('devices', tab)
+      await tab.go('devices')
       await tab.find('[data-binding=desk]')
       await tab.click('button', 'conductor_send_midi')
       await tab.find('dialog label', 'target')
       await clean('what is to be sent to a device')
-      await close()
+      await tab.escape()
       await clean('devices')
-      await go('record', tab)
+      await tab.go('record')
       await tab.find('[data-chain=whole]')
       await clean('the record')
-      await go('settings', tab)
+      await tab.go('settings')
       await tab.find('[data-profile="Studio"]')
       await tab.find('[data-model="scripted"]')
       await clean('the settings')
       await tab.click('button', 'Add a model')
       await tab.choose('Provider', 'openai-compatible')
       await clean('a model that is added')
-      await close()
+      await tab.escape()
       await tab.click('[data-model="scripted"] button', 'Remove')
       await tab.find('dialog [data-plan] .note', 'removes the model')
       await clean('a model that is removed')
-      await close()
+      await tab.escape()
       await tab.click('[data-profile="Studio"] button', 'Change')
       await tab.find('dialog label', 'apps')
       await clean('a form of a tool')
-      await close()
-      // The desk as if it had no binding: what is unbound comes by MIDI otherwise, which not every machine has.
-      await tab.page.evaluateOnNewDocument(() => {
-        const asked = globalThis.fetch
-        globalThis.fetch = async (url, init) => {
-          const answer = await asked(url, init)
-          if (String(url) !== '/v1/status') return answer
-          const status = await answer.json()
-          for (const port of status.ports) if (port.device === 'desk') Object.assign(port, { binding: null, bindings: [] })
-          status.bindings = status.bindings.filter((binding) => binding.alias !== 'desk')
-          return new Response(JSON.stringify(status), { headers: { 'content-type': 'application/json' } })
-        }
-      })
-      await go('', tab)
+      await tab.escape()
+      await tab.unbind('desk')
+      await tab.go('')
       await tab.find('[data-section=unbound] [data-device="desk"]')
       for (const device of ['tablet', 'desk']) {
         for (const event of EVENTS) await stage.ask('POST', '/v1/play', { device, event })

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
 
-import { OscPeer, Stage, until } from './stage.js'
+import { OscPeer, Stage, oscInput, until } from './stage.js'
 
 /** Events a second, and for how long, in milliseconds. */
 const RATE = 1000
@@ -16,12 +16,7 @@ const SHELLS = 4
 /** Microseconds of a tick of the processor's clock, as Linux counts them. */
 const TICK = 10_000
 
-const config = (mixer) => (port) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${port} }
-
+const config = (mixer) => (port) => `${oscInput('tablet', port)}
 [[modes]]
 name = "Play"
 

@@ -2,21 +2,12 @@
 // connection.
 
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 
-import { OscPeer, Stage, until } from './stage.js'
+import { played } from './played.js'
+import { OscPeer, freePort, oscInput, until } from './stage.js'
 
-const config = (osc, desk, peer) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
-[[bindings]]
-alias = "desk"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${desk} }
-
+const config = (osc, desk, peer) => `${oscInput('tablet', osc)}${oscInput('desk', desk)}
 [[modes]]
 name = "Play"
 
@@ -35,41 +26,16 @@ action = { type = "OscSend", target = "127.0.0.1:${peer}", address = "/other" }
 `
 
 describe('the page Live', { concurrency: false }, () => {
-  let stage
-  let peer
   let taken
   let desk
-  let tab
-
-  before(async () => {
-    peer = await OscPeer.open()
+  const { stage, peer, tab, play } = played(async (osc, port) => {
     taken = await OscPeer.open()
-    const free = await OscPeer.open()
-    desk = free.port
-    free.close()
-    stage = await Stage.start((osc) => config(osc, desk, peer.port))
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
+    desk = await freePort()
+    return config(osc, desk, port)
   })
-  after(async () => {
-    peer?.close()
-    taken?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
+  after(() => taken?.close())
 
-  /** What a device sends. */
-  const play = (address, value = 1) => peer.send(stage.osc, address, value)
   const playDesk = (address, value = 1) => peer.send(desk, address, value)
-  /** Opens a page anew, and waits for its stream. */
-  const go = async (page) => {
-    await tab.page.goto(`${stage.origin}/${page}`)
-    await tab.find('[data-state=open]')
-  }
-  /** Waits until this OSC message came. */
-  const came = (address) => until(address, () => peer.received.some((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)))
   /** The events of the rows that are there, the newest first. */
   const rows = () => tab.page.evaluate(() => [...document.querySelectorAll('[role=row][data-kind]')].map((row) => row.querySelector('code')?.textContent ?? row.textContent))
   /** How many events the page has counted of a device. */
@@ -95,14 +61,14 @@ describe('the page Live', { concurrency: false }, () => {
 
   // SHL-1, SHL-3
   test('in the signal flow the edges light up by which an event passes, and no others', async () => {
-    await go('')
+    await tab.go('')
     await tab.click('button', 'Show the signal flow')
     await tab.find('[data-source="tablet"] [data-flow="go (loud)"] .badge', 'osc-output')
     await tab.find('[data-source="*"] [data-flow="modes/0/mappings/1"]', '/plain')
     await tab.find('[data-source="desk"]', 'no mapping waits for it')
     const lit = await edges(tab)
     await play('/go')
-    await came('/lit')
+    await peer.came('/lit')
     await until('the edges of a name', async () => (await lit()).includes('go (loud)'))
     assert.deepEqual(await lit(), ['go (loud)', 'tablet'])
     await playDesk('/plain')
@@ -114,20 +80,8 @@ describe('the page Live', { concurrency: false }, () => {
   // SHL-3
   test('in the signal flow what has no binding is a group of its own, with edges that light up, too', async () => {
     const other = await stage.tab()
-    // The desk as if it had no binding: what is unbound comes by MIDI otherwise, which not every machine has.
-    await other.page.evaluateOnNewDocument(() => {
-      const asked = globalThis.fetch
-      globalThis.fetch = async (url, init) => {
-        const answer = await asked(url, init)
-        if (String(url) !== '/v1/status') return answer
-        const status = await answer.json()
-        for (const port of status.ports) if (port.device === 'desk') Object.assign(port, { binding: null, bindings: [] })
-        status.bindings = status.bindings.filter((binding) => binding.alias !== 'desk')
-        return new Response(JSON.stringify(status), { headers: { 'content-type': 'application/json' } })
-      }
-    })
-    await other.page.goto(stage.origin)
-    await other.find('[data-state=open]')
+    await other.unbind('desk')
+    await other.go('')
     await other.click('button', 'Show the signal flow')
     await other.find('[data-flow-unbound] [data-source="desk"]', 'nothing heard yet')
     const inGroup = await other.page.evaluate(() => [...document.querySelectorAll('[data-source]')].filter((one) => one.closest('[data-flow-unbound]')).map((one) => one.dataset.source))
@@ -146,7 +100,7 @@ describe('the page Live', { concurrency: false }, () => {
 
   // SHL-3
   test('a row says what it came by, from where, and what came of it; a device shows that it is active', async () => {
-    await go('')
+    await tab.go('')
     await play('/go', 0.5)
     const { cells, colours } = await tab.rowWith('/go')
     assert.deepEqual([cells[1], cells[2], cells[3]], ['osc', 'tablet', ''])
@@ -161,8 +115,91 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.gone('[data-device="desk"] .dot.active')
   })
 
+  // SHL-3
+  test('a device says how much comes of it now, and which kinds', async () => {
+    await tab.go('')
+    const rate = () => tab.page.evaluate(() => Number(/([\d.]+)\/s/.exec(document.querySelector('[data-device="tablet"]')?.textContent ?? '')?.[1] ?? 0))
+    await until('a rate', async () => {
+      await play('/go')
+      return (await rate()) > 0
+    })
+    await tab.find('[data-device="tablet"]', 'osc')
+    await until('nothing comes any more', async () => (await rate()) === 0)
+  })
+
+  // SHL-4
+  test('a click on a control of the picture says what it does, maps it, and plays it though nobody touches the device', async () => {
+    await tab.go('?device=tablet')
+    const control = '[data-control="osc /pad"]'
+    // It is lit for a moment each time.
+    await until('it is lit', async () => {
+      await play('/pad', 1)
+      return tab.page.evaluate((control) => document.querySelector(`${control}[data-lit]`) !== null, control)
+    })
+    await tab.find(`${control}:not([data-lit])`)
+    await tab.click(control)
+    await tab.find('dialog h2', '/pad')
+    await tab.find('dialog dd[data-field=address]', '/pad')
+    await tab.click('dialog button', 'New mapping')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/kick')
+    await tab.enter('Name', 'kick')
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', '/kick')
+    await tab.click('dialog button', 'Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await tab.escape()
+    await play('/pad', 1)
+    await peer.came('/kick')
+    await tab.click(control)
+    await tab.find('dialog td', 'kick')
+    await tab.click('dialog button', 'Play it')
+    await until('the packet', () => peer.count('/kick') === 2)
+    await tab.escape()
+    await tab.find('[role=row]', 'kick')
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  // SHL-4
+  test('a device that is not there is drawn by its binding, and played on its picture', async () => {
+    const action = { type: 'OscSend', target: `127.0.0.1:${peer.port}`, address: '/from-afar' }
+    await applied('A controller that is at home.', [
+      { path: ['bindings', '2'], value: { alias: 'grid', matchers: [{ type: 'name_contains', value: 'APC MINI' }] } },
+      { path: ['modes', '0', 'mappings', '3'], value: { name: 'afar', trigger: { type: 'Note', note: 56, device: 'grid' }, action } },
+    ])
+    await tab.go('devices')
+    await tab.find('[data-binding=grid]', 'input: not there')
+    await tab.click('[data-binding=grid] a', 'Show it')
+    await tab.find('h2', 'Akai Professional APC mini')
+    await tab.click('[data-control="note 56 0"]')
+    await tab.find('dialog td', 'afar')
+    await tab.click('dialog button', 'Play it')
+    await peer.came('/from-afar')
+    await tab.escape()
+    await tab.find('[role=row]', 'afar')
+    assert.deepEqual(await tab.violations(), [])
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  test('what a screen reader reads out by itself does not change with each event', async () => {
+    await tab.go('')
+    await play('/go')
+    await until('it is counted', async () => (await counted('tablet')) === 1)
+    await tab.page.evaluate(() => {
+      globalThis.said = []
+      for (const region of document.querySelectorAll('[aria-live]:not([aria-live=off]), [role=status], [role=alert], [role=log]')) {
+        new MutationObserver(() => globalThis.said.push(region.textContent)).observe(region, { subtree: true, childList: true, characterData: true })
+      }
+    })
+    for (let count = 0; count < 20; count += 1) await play('/go', count / 20)
+    await until('they are counted', async () => (await counted('tablet')) === 21)
+    await tab.find('[role=row]', '/go')
+    assert.deepEqual(await tab.page.evaluate(() => globalThis.said), [])
+  })
+
   test('an event is opened into what each mapping makes of it', async () => {
-    await go('')
+    await tab.go('')
     await play('/go', 0.7)
     await tab.click('[role=row] button', '/go')
     await tab.find('dialog td', 'go (loud)')
@@ -174,13 +211,12 @@ describe('the page Live', { concurrency: false }, () => {
       if (!rule.includes('go (loud)')) assert.equal(fires, 'no', rule)
     }
     assert.deepEqual(await tab.violations(), [])
-    await tab.page.keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    await tab.escape()
   })
 
   // SHL-3
   test('an event shows its fields, in its row and opened, and the stream is narrowed by them', async () => {
-    await go('')
+    await tab.go('')
     for (const event of ['note-on 36 100 ch 9', 'cc 7 1 ch 9', 'osc /mixed 1 0.5 "two"']) await stage.ask('POST', '/v1/play', { device: 'tablet', event })
     const { cells } = await tab.rowWith('note-on')
     assert.deepEqual([cells[1], cells[3], cells[4]], ['midi', 'ch10', 'note-on 36 C2 100'])
@@ -195,8 +231,7 @@ describe('the page Live', { concurrency: false }, () => {
       ['argument', '"two" text'],
     ])
     assert.deepEqual(await tab.violations(), [])
-    await tab.page.keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    await tab.escape()
     const shown = (what, expected) => until(what, async () => (await rows()).toSorted().join() === expected.toSorted().join())
     await tab.choose('Channel', 'ch10')
     await shown('a channel', ['note-on 36 C2 100', 'cc 7 1'])
@@ -210,7 +245,7 @@ describe('the page Live', { concurrency: false }, () => {
   })
 
   test('while it is paused no row comes, and none is lost', async () => {
-    await go('')
+    await tab.go('')
     await play('/shown')
     await tab.find('[role=row]', '/shown')
     await until('it is counted', async () => (await counted('tablet')) === 1)
@@ -223,7 +258,7 @@ describe('the page Live', { concurrency: false }, () => {
   })
 
   test('filters let through what they say', async () => {
-    await go('')
+    await tab.go('')
     await play('/go')
     await play('/nothing')
     await playDesk('/plain')
@@ -241,11 +276,7 @@ describe('the page Live', { concurrency: false }, () => {
     await only('a text', ['/nothing'])
     await tab.enter('Search events', 'loud')
     await only('the name of a mapping', ['/go'])
-    const field = await (await tab.find('label', 'Search events')).evaluateHandle((one) => one.control)
-    await field.evaluate((one) => {
-      one.value = ''
-      one.dispatchEvent(new Event('input', { bubbles: true }))
-    })
+    await tab.clear('Search events')
     await tab.choose('Device', 'desk')
     await only('a device', ['/plain'])
     await tab.choose('Device', 'Every device')
@@ -253,15 +284,15 @@ describe('the page Live', { concurrency: false }, () => {
     await only('another protocol', [])
     await tab.choose('Protocol', 'osc')
     await only('its protocol', ['/go', '/nothing', '/plain'])
-    await (await (await tab.find('label', 'Unmapped only')).evaluateHandle((one) => one.control)).asElement().click()
+    await (await tab.field('Unmapped only')).click()
     await only('what no mapping takes', ['/nothing'])
-    await (await (await tab.find('label', 'Unmapped only')).evaluateHandle((one) => one.control)).asElement().click()
+    await (await tab.field('Unmapped only')).click()
     await only('everything again', ['/go', '/nothing', '/plain'])
   })
 
   // SHL-3
   test('pills narrow the stream to the devices that are chosen', async () => {
-    await go('')
+    await tab.go('')
     await play('/go')
     await playDesk('/plain')
     await tab.find('[role=row]', '/go')
@@ -296,7 +327,7 @@ describe('the page Live', { concurrency: false }, () => {
           throw error
         },
       )
-    await go('mappings')
+    await tab.go('mappings')
     await tab.click('button', 'New mapping')
     for (const end of ['Cancel', '×']) {
       await tab.click('dialog button', 'Learn by touch')
@@ -322,19 +353,19 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.click('dialog button', 'Apply')
     await tab.find('dialog [role=status]', 'applied')
     await play('/touched', 1)
-    await came('/learned')
+    await peer.came('/learned')
     await stage.ask('POST', '/v1/undo')
   })
 
   // SHL-3
   test('a port that fails is red, with its reason, and filtered out of the stream as a problem', async () => {
-    await go('')
+    await tab.go('')
     await play('/go')
     await tab.find('[role=row]', '/go')
     await applied('A port that another program has.', [{ path: ['bindings', '2'], value: { alias: 'busy', protocol: 'osc', input: { host: '127.0.0.1', port: taken.port } } }])
     await tab.find('[data-device="busy"] [data-failed].bad', 'in use')
     await tab.find('[data-pill="busy"].failed')
-    await (await (await tab.find('label', 'Problems only')).evaluateHandle((one) => one.control)).asElement().click()
+    await (await tab.field('Problems only')).click()
     await tab.gone('[role=row]', '/go')
     await tab.find('[role=row].trouble', 'busy')
     assert.deepEqual(await tab.violations(), [])
@@ -344,10 +375,10 @@ describe('the page Live', { concurrency: false }, () => {
 
   // SHL-3
   test('a device is muted, which lasts until the host is restarted', async () => {
-    await go('devices')
+    await tab.go('devices')
     await tab.click('[data-binding=tablet] button', 'Mute until restart')
     await tab.find('.notice', 'tablet is muted until the host is restarted')
-    await go('')
+    await tab.go('')
     await tab.find('[data-device="tablet"] .badge', 'muted until restart')
     const unheard = async () => (await stage.ask('GET', '/v1/status')).ports.find((port) => port.device === 'tablet').unheard
     const before = await unheard()
@@ -356,10 +387,10 @@ describe('the page Live', { concurrency: false }, () => {
     await playDesk('/heard')
     await tab.find('[role=row]', '/heard')
     assert.equal((await rows()).some((row) => row.includes('/muted')), false)
-    await go('devices')
+    await tab.go('devices')
     await tab.click('[data-binding=tablet] button', 'Unmute')
     await tab.find('.notice', 'tablet is heard again')
-    await go('')
+    await tab.go('')
     await play('/again')
     await tab.find('[role=row]', '/again')
   })
@@ -379,13 +410,13 @@ describe('the page Live', { concurrency: false }, () => {
     assert.deepEqual(await other.violations(), [])
     assert.deepEqual(await other.wrong(), [])
     await other.page.close()
-    await go('')
+    await tab.go('')
     await tab.find('[data-pill="tablet"]')
     await tab.gone('[data-versions]')
   })
 
   test('a stream that was cut goes on by its cursor, with each event once and without a reload', async () => {
-    await go('')
+    await tab.go('')
     await tab.page.evaluate(() => (globalThis.sameDocument = true))
     await play('/before')
     await tab.find('[role=row]', '/before')

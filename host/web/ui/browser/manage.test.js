@@ -2,97 +2,76 @@
 // by clicks.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 
 import { ScriptedModel } from './model.js'
-import { Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
 const HOSTILE = join(process.env['CONDUCTOR_FEATURES'], 'tests', 'hostile-tools.wasm')
 const KEY = 'key-of-the-test'
 
 const config = (osc) => `# Mine.
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
+${oscInput('tablet', osc)}
 [[modes]]
 name = "Play"
 `
 
 describe('features and models', { concurrency: false }, () => {
-  let stage
   let model
-  let tab
   let unchanged
-
+  const { stage, tab } = played(config, { SHELL_TEST_KEY: KEY })
   before(async () => {
     model = await ScriptedModel.open([], ['small', 'large'])
-    stage = await Stage.start(config, { SHELL_TEST_KEY: KEY })
-    unchanged = await text()
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
+    unchanged = await stage.config()
   })
-  after(async () => {
-    model?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
+  after(() => model?.close())
 
-  const text = () => readFile(join(stage.home, 'config.toml'), 'utf8')
-  /** Opens a page anew, and waits for its stream. */
-  const go = async (page) => {
-    await tab.page.goto(`${stage.origin}/${page}`)
-    await tab.find('[data-state=open]')
-  }
   const feature = async (name) => (await stage.ask('GET', '/v1/features')).find((one) => one.name === name)
 
   test('a feature that comes with Conductor is granted more by a word, and less by the same', async () => {
-    await go('features?feature=osc-output')
+    await tab.go('features?feature=osc-output')
     await tab.enter('A capability that is meant', 'alert')
     await tab.click('.details button', 'Grant it')
     await tab.find('.notice.trouble', 'does not ask for alert')
-    assert.equal(await text(), unchanged)
+    assert.equal(await stage.config(), unchanged)
     await tab.enter('A capability that is meant', 'network=10.0.0.5:9000')
     await tab.click('.details button', 'Grant it')
     await tab.find('.details .badge', 'udp: 10.0.0.5:9000')
-    assert.match(await text(), /10\.0\.0\.5:9000/)
+    assert.match(await stage.config(), /10\.0\.0\.5:9000/)
     assert.deepEqual(await tab.violations(), [])
     await tab.enter('A capability that is meant', 'network=10.0.0.5:9000')
     await tab.click('.details button', 'Take it away')
     await tab.gone('.details .badge', '10.0.0.5:9000')
-    assert.equal(await text(), unchanged, 'nothing of it stays in the configuration')
+    assert.equal(await stage.config(), unchanged, 'nothing of it stays in the configuration')
   })
 
   test('a feature that comes with Conductor is disabled, stays off, and is enabled', async () => {
     const row = '[data-feature="artnet-output"]'
-    await go('features')
+    await tab.go('features')
     await tab.click(`${row} button`, 'Disable')
     await tab.find('.notice', 'artnet-output is disabled')
     await tab.find(`${row} .badge`, 'disabled')
     assert.equal(await feature('artnet-output'), undefined, 'no host loads it')
-    await go('features')
+    await tab.go('features')
     await tab.find(`${row} .badge`, 'disabled')
     await tab.click(`${row} button`, 'Enable')
     await tab.find('.notice', 'artnet-output is enabled')
     await tab.find(`${row} .badge`, 'loaded')
-    assert.equal(await text(), unchanged)
+    assert.equal(await stage.config(), unchanged)
   })
 
   test('an installed feature gets what was ticked, then all that it asks for, then less', async () => {
     const name = 'hostile-tools'
-    await go('features')
+    await tab.go('features')
     await tab.enter('File of this computer', HOSTILE)
     await tab.click('button', 'Look at it')
     await tab.click('fieldset label', 'bytes of its own data')
     await tab.find('fieldset input:checked')
     await tab.click('button.primary', 'Install')
     await tab.find(`[data-feature="${name}"]`)
-    await go(`features?feature=${name}`)
+    await tab.go(`features?feature=${name}`)
     await tab.find('.details .badge', 'store: 65536')
     assert.equal((await feature(name)).grants.alert ?? false, false, 'what was not ticked is not granted')
     await tab.click('.details button', 'Grant all that it asks for')
@@ -108,7 +87,7 @@ describe('features and models', { concurrency: false }, () => {
   test('a feature that keeps trapping is seen in quarantine, and let out of it', async () => {
     const row = '[data-feature="hostile-tools"]'
     const trap = () => stage.ask('POST', '/v1/tools/look', { args: { how: 'trap' } }).then(() => assert.fail('it answered'), () => {})
-    await go('features')
+    await tab.go('features')
     await tab.find(row)
     // The first quarantine is short: where the page is slower, the next one is longer.
     await until('the quarantine on the page', async () => {
@@ -133,10 +112,10 @@ describe('features and models', { concurrency: false }, () => {
   }
 
   test('what was granted for a model that is not added is taken back', async () => {
-    await go('settings')
+    await tab.go('settings')
     await begin()
     assert.deepEqual(await tab.violations(), [])
-    assert.equal(await text(), unchanged, 'nothing is granted before the person agrees')
+    assert.equal(await stage.config(), unchanged, 'nothing is granted before the person agrees')
     assert.equal(model.keys.length, 0, 'nothing is asked before the person agrees')
     await tab.click('dialog button', 'Agree, and go on')
     await tab.find('dialog .bad', 'This has to be said.')
@@ -144,18 +123,16 @@ describe('features and models', { concurrency: false }, () => {
     await tab.click('dialog button', 'Agree, and go on')
     await tab.find('dialog h3', 'Which model?')
     await tab.find('dialog .offered button', 'large')
-    assert.match(await text(), new RegExp(`127\\.0\\.0\\.1:${model.port}`))
-    await tab.page.keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    assert.match(await stage.config(), new RegExp(`127\\.0\\.0\\.1:${model.port}`))
+    await tab.escape()
     await tab.find('.notice', 'what was granted for it is taken back')
-    assert.equal(await text(), unchanged)
+    assert.equal(await stage.config(), unchanged)
   })
 
   test('a tab that is left takes back what was granted in it for a model, and its plan', async () => {
     const other = await stage.tab()
     for (const step of ['Which model?', 'A plan']) {
-      await other.page.goto(`${stage.origin}/settings`)
-      await other.find('[data-state=open]')
+      await other.go('settings')
       await begin(other)
       await other.click('dialog button', 'Agree, and go on')
       await other.find('dialog h3', 'Which model?')
@@ -165,9 +142,9 @@ describe('features and models', { concurrency: false }, () => {
         await other.find('dialog [data-plan]')
         assert.equal((await stage.ask('GET', '/v1/plans')).length, 1)
       }
-      assert.match(await text(), new RegExp(`127\\.0\\.0\\.1:${model.port}`), step)
+      assert.match(await stage.config(), new RegExp(`127\\.0\\.0\\.1:${model.port}`), step)
       await other.page.reload()
-      await until(`it is taken back: ${step}`, async () => (await text()) === unchanged && (await stage.ask('GET', '/v1/plans')).length === 0)
+      await until(`it is taken back: ${step}`, async () => (await stage.config()) === unchanged && (await stage.ask('GET', '/v1/plans')).length === 0)
     }
     assert.deepEqual(await other.wrong(), [])
     await other.page.close()
@@ -175,7 +152,7 @@ describe('features and models', { concurrency: false }, () => {
 
   test('a model is added by clicks, answers, and is talked with', async () => {
     model.answers.push({ text: 'ok' }, { text: 'Here I am.' })
-    await go('chat')
+    await tab.go('chat')
     await begin()
     // The key is named already.
     await tab.find('dialog p', 'The key model-key is there already (SHELL_TEST_KEY)')
@@ -196,12 +173,12 @@ describe('features and models', { concurrency: false }, () => {
     await tab.find('.said', 'Here I am.')
     assert.deepEqual(model.asked.map((one) => one.model), ['large', 'large'])
     assert.ok(model.keys.length > 2 && model.keys.every((key) => key === `Bearer ${KEY}`), JSON.stringify(model.keys))
-    assert.doesNotMatch(await text(), new RegExp(KEY))
+    assert.doesNotMatch(await stage.config(), new RegExp(KEY))
     assert.equal(await tab.page.evaluate((key) => document.documentElement.outerHTML.includes(key), KEY), false)
   })
 
   test('a model that gives no answer says so', async () => {
-    await go('settings')
+    await tab.go('settings')
     await tab.click('[data-model="openai-compatible"] button', 'Ask it for a word')
     await tab.find('.notice.trouble', 'nothing more is written down')
     await tab.find('[data-model="openai-compatible"] .badge', 'gives no answers')
@@ -212,18 +189,17 @@ describe('features and models', { concurrency: false }, () => {
   })
 
   test('a model is removed with its key and what was granted for it', async () => {
-    await go('settings')
+    await tab.go('settings')
     await tab.click('[data-model="openai-compatible"] button', 'Remove')
     await tab.find('dialog [data-plan] .note', 'removes the model')
-    await tab.page.keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    await tab.escape()
     await until('the plan does not wait on', async () => (await stage.ask('GET', '/v1/plans')).length === 0)
     await tab.click('[data-model="openai-compatible"] button', 'Remove')
     await tab.apply()
     await tab.click('dialog [data-left] button', 'Forget the key')
     await until('it is forgotten', async () => !('model-key' in (await stage.ask('GET', '/v1/secrets'))))
     await tab.click('dialog [data-left] button', 'Take it back')
-    await until('it is taken back', async () => !(await text()).includes(String(model.port)))
+    await until('it is taken back', async () => !(await stage.config()).includes(String(model.port)))
     assert.deepEqual(await tab.violations(), [])
     await tab.click('dialog .stack button', 'Close')
     await tab.gone('dialog[open]')

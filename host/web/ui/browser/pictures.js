@@ -3,16 +3,11 @@
 import { mkdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
-import { OscPeer, Stage } from './stage.js'
+import { OscPeer, Stage, oscInput } from './stage.js'
 
 const FOLDER = fileURLToPath(new URL('../../../../docs/pictures/', import.meta.url))
 
-const config = (mixer) => (port) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${port} }
-
+const config = (mixer) => (port) => `${oscInput('tablet', port)}
 [[modes]]
 name = "Play"
 

@@ -2,19 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 
-import { OscPeer, Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
 const PAGES = ['', 'mappings', 'devices', 'plans', 'features', 'chat', 'record', 'settings']
 const MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>'
 
-const config = (port) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${port} }
-
+const config = (port) => `${oscInput('tablet', port)}
 [[modes]]
 name = "Play"
 
@@ -31,31 +27,7 @@ path = ${JSON.stringify(join(process.env['CONDUCTOR_FEATURES'], 'tests', 'bench.
 `
 
 describe('the shell', { concurrency: false }, () => {
-  let stage
-  let peer
-  let tab
-
-  before(async () => {
-    stage = await Stage.start(config)
-    peer = await OscPeer.open()
-    tab = await stage.tab(stage.link)
-    await tab.find('[data-state=open]')
-  })
-  after(async () => {
-    peer?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
-
-  /** What the tablet sends. */
-  const play = (address, value = 1) => peer.send(stage.osc, address, value)
-  /** Opens a page anew, and waits for its stream. */
-  const go = async (page) => {
-    await tab.page.goto(`${stage.origin}/${page}`)
-    await tab.find('[data-state=open]')
-  }
+  const { stage, peer, tab, play } = played(config)
 
   test('a link signs in once, and is not kept in the address', async () => {
     assert.equal(tab.page.url(), `${stage.origin}/`)
@@ -77,7 +49,7 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('a click maps it: the plan is shown, applied, does what it says, and is undone', async () => {
-    await go('')
+    await tab.go('')
     await play('/go', 0.5)
     await tab.click('[role=row] button', '/go')
     await tab.find('dialog h3', 'What it does')
@@ -98,7 +70,7 @@ describe('the shell', { concurrency: false }, () => {
     await tab.click('dialog button', 'Apply')
     await tab.find('dialog [role=status]', 'applied')
     await play('/go', 1)
-    await until('the packet', () => peer.received.some((bytes) => bytes.toString('latin1').startsWith('/lit\0')))
+    await peer.came('/lit')
     await tab.click('dialog .stack button', 'Close')
     await tab.gone('dialog[open]')
     await tab.click('button', 'Go on')
@@ -106,13 +78,13 @@ describe('the shell', { concurrency: false }, () => {
     await tab.click('header button', 'Undo')
     await tab.find('.notice', 'Undone')
     assert.equal((await stage.conductor('plan', 'list')).includes('go lights'), false)
-    await go('mappings')
+    await tab.go('mappings')
     await tab.find('td', 'named')
     await tab.gone('td', 'go lights')
   })
 
   test('a mapping that is there fires, and the mode on the page is the host\'s', async () => {
-    await go('')
+    await tab.go('')
     await play('/named')
     await until('the mode', () => tab.page.evaluate(() => document.querySelector('header select')?.value === 'Mix'))
     await tab.choose('Mode', 'Play')
@@ -120,7 +92,7 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('a mapping is tried from the list, without what it waits for being sent', async () => {
-    await go('mappings')
+    await tab.go('mappings')
     await tab.click('tr[data-place="modes/0/mappings/0"] button', 'Try it')
     await tab.find('.notice', 'osc /named 1.0 from tablet')
     await until('the host\'s mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Mix')
@@ -132,27 +104,22 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('the same by keyboard alone', async () => {
-    await go('')
+    await tab.go('')
     await play('/keys')
     await tab.find('[role=row]', '/keys')
-    const { keyboard } = tab.page
-    const press = (text) => tab.press(text)
-    await press('osc /keys')
+    await tab.press('osc /keys')
     await tab.find('dialog h3', 'What it does')
-    await press('New mapping')
-    await until('the actions', () => tab.page.evaluate(() => [...document.querySelectorAll('dialog option')].some((one) => one.value === 'ModeChange')))
-    await tab.tabTo('Action')
-    await keyboard.type('ModeChange')
+    await tab.press('New mapping')
+    await tab.offered('ModeChange')
+    await tab.type('Action', 'ModeChange')
     // Not the one of the mode that it is for.
     await tab.find('dialog label .name', 'mode')
-    await tab.tabTo('mode')
-    await keyboard.type('Mix')
-    await press('Show the plan')
+    await tab.type('mode', 'Mix')
+    await tab.press('Show the plan')
     await tab.find('dialog [data-plan]', '/keys')
-    await press('Apply')
+    await tab.press('Apply')
     await tab.find('dialog [role=status]', 'applied')
-    await keyboard.press('Escape')
-    await tab.gone('dialog[open]')
+    await tab.escape()
     await play('/keys')
     await until('the mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Mix')
     await stage.ask('POST', '/v1/mode', { mode: 'Play' })
@@ -160,7 +127,7 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('the plan of another client appears as it comes, and is rejected', async () => {
-    await go('plans')
+    await tab.go('plans')
     await tab.find('p', 'No plan waits')
     const description = `Another mode ${MARKUP} \u202egnp`
     const { id } = await stage.ask('POST', '/v1/plans', { description, changes: [{ path: ['modes', '2'], value: { name: 'Third' } }] })
@@ -189,7 +156,7 @@ describe('the shell', { concurrency: false }, () => {
     const changes = ['one', 'two', 'three'].map((name, index) => ({ path: ['modes', '0', 'mappings', String(index + 1)], value: mapping(name) }))
     const { id } = await stage.ask('POST', '/v1/plans', { description: 'Three more.', changes })
     await stage.ask('POST', `/v1/plans/${id}/apply`)
-    await go('mappings')
+    await tab.go('mappings')
     // What was chosen is a mapping and not its place: another one that comes to stand there is not chosen.
     await (await tab.find('input[aria-label="Choose one"]')).evaluate((one) => one.click())
     await tab.find('button:not(:disabled)', 'Move 1 chosen')
@@ -236,7 +203,7 @@ describe('the shell', { concurrency: false }, () => {
       { path: ['global_mappings', '0'], value: { ...mapping('pad', { note: 38, device: 'tablet' }), consume: true } },
     ]
     const { id } = await stage.ask('POST', '/v1/plans', { description: 'Two that meet.', changes })
-    await go('mappings')
+    await tab.go('mappings')
     await tab.find('tr[data-place="modes/0/mappings/0"]')
     await stage.ask('POST', `/v1/plans/${id}/apply`)
     await tab.find('tr[data-place="global_mappings/0"] .overlap', 'note-on 38 127: kept from row')
@@ -248,13 +215,13 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('what was done is on record, and its chain is whole', async () => {
-    await go('record')
+    await tab.go('record')
     await tab.find('[data-audit]', 'plan reject')
     await tab.find('[data-chain=whole]', 'Rows')
   })
 
   test('a feature is looked at, installed and disabled', async () => {
-    await go('features')
+    await tab.go('features')
     await tab.enter('File of this computer', join(process.env['CONDUCTOR_FEATURES'], 'tests', 'hello.wasm'))
     await tab.click('button', 'Look at it')
     await tab.find('legend', 'What it asks for')
@@ -273,7 +240,7 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('texts of others are text, whatever is in them', async () => {
-    await go('')
+    await tab.go('')
     const hostile = { markup: `/${MARKUP}`, bidi: '/a\u202ecod.exe', long: `/${'x'.repeat(8000)}` }
     for (const address of Object.values(hostile)) await play(address)
     await tab.find('[role=row]', MARKUP)
@@ -283,7 +250,7 @@ describe('the shell', { concurrency: false }, () => {
     assert.ok(wide <= 0, `the page is ${wide} pixels wider than its window`)
     await tab.click('[role=row] button', MARKUP)
     await tab.find('dialog dd', MARKUP)
-    await go('mappings')
+    await tab.go('mappings')
     await tab.find('td', `named ${MARKUP}`)
     assert.equal(await tab.page.evaluate(() => document.querySelectorAll('img[src=x]').length), 0)
   })
@@ -292,8 +259,7 @@ describe('the shell', { concurrency: false }, () => {
     test(`every page can be used by everyone in ${scheme} colours`, async () => {
       const tab = await stage.tabIn(scheme)
       for (const page of PAGES) {
-        await tab.page.goto(`${stage.origin}/${page}`)
-        await tab.find('[data-state=open]')
+        await tab.go(page)
         if (page === '') {
           await play('/go', 0.5)
           await tab.find('[role=row]', '/go')
@@ -308,7 +274,7 @@ describe('the shell', { concurrency: false }, () => {
   test('on a small screen no page is wider than its window', async () => {
     await tab.page.setViewport({ width: 360, height: 740 })
     for (const page of PAGES) {
-      await go(page)
+      await tab.go(page)
       const wide = await tab.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
       assert.ok(wide <= 0, `/${page} is ${wide} pixels wider than its window`)
     }
@@ -316,7 +282,7 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('the other language is everywhere', async () => {
-    await go('settings')
+    await tab.go('settings')
     await tab.choose('Language', 'Deutsch')
     await tab.find('nav a', 'Einstellungen')
     assert.equal(await tab.page.evaluate(() => document.documentElement.lang), 'de')
@@ -326,7 +292,7 @@ describe('the shell', { concurrency: false }, () => {
   })
 
   test('a host that ends and comes back is found again without a reload', async () => {
-    await go('')
+    await tab.go('')
     await tab.page.evaluate(() => (globalThis.sameDocument = true))
     await stage.host.end()
     await tab.find('[data-state=lost]')

@@ -79,15 +79,20 @@ export class Program {
 
 /** A UDP port, and the OSC messages that came to it. */
 export class OscPeer {
+  received = []
+
   static async open() {
     const peer = new OscPeer()
-    peer.received = []
-    peer.socket = createSocket('udp4')
-    peer.socket.on('message', (bytes) => peer.received.push(bytes))
-    peer.socket.bind(0, '127.0.0.1')
-    await once(peer.socket, 'listening')
-    peer.port = peer.socket.address().port
+    await peer.open()
     return peer
+  }
+
+  async open() {
+    this.socket = createSocket('udp4')
+    this.socket.on('message', (bytes) => this.received.push(bytes))
+    this.socket.bind(0, '127.0.0.1')
+    await once(this.socket, 'listening')
+    this.port = this.socket.address().port
   }
 
   /** Sends a message with one float argument. */
@@ -98,17 +103,35 @@ export class OscPeer {
     return promisify(this.socket.send.bind(this.socket))(Buffer.concat([text(address), text(',f'), argument]), port, '127.0.0.1')
   }
 
+  /** How many messages with this address came so far. */
+  count(address) {
+    return this.received.filter((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)).length
+  }
+
+  /** Waits until a message with this address came. */
+  came(address) {
+    return until(address, () => this.count(address) > 0)
+  }
+
   close() {
-    this.socket.close()
+    this.socket?.close()
   }
 }
 
 /** A free UDP port. */
-async function freePort() {
+export async function freePort() {
   const peer = await OscPeer.open()
   peer.close()
   return peer.port
 }
+
+/** A binding, as the configuration has it, of what is heard by OSC at this port. */
+export const oscInput = (alias, port) => `
+[[bindings]]
+alias = "${alias}"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${port} }
+`
 
 /** What Firefox reports as an error when a host or a page ends: what the page makes of the first is what is tested. */
 const LOST_STREAM = /^Error: (Firefox can.t establish a connection to the server at|The connection to) ws:/
@@ -117,22 +140,27 @@ const LOST_STREAM = /^Error: (Firefox can.t establish a connection to the server
 export class Stage {
   browsers = []
 
-  /** `config` makes the configuration, of the port at which the host is to hear OSC; `env` are variables of the host's. */
-  static async start(config, env = {}) {
+  /** A stage that has started. */
+  static async start(config, env) {
     const stage = new Stage()
-    stage.env = env
-    stage.home = await mkdtemp(join(tmpdir(), 'conductor-shell-'))
-    stage.osc = await freePort()
-    await writeFile(join(stage.home, 'config.toml'), config(stage.osc))
+    await stage.start(config, env)
+    return stage
+  }
+
+  /** `config` makes the configuration, of the port at which the host is to hear OSC; `env` are variables of the host's. */
+  async start(config, env = {}) {
+    this.env = env
+    this.home = await mkdtemp(join(tmpdir(), 'conductor-shell-'))
+    this.osc = await freePort()
+    await writeFile(join(this.home, 'config.toml'), await config(this.osc))
     try {
-      await stage.run()
-      await stage.serve()
-      stage.browser = await stage.#open()
+      await this.run()
+      await this.serve()
+      this.browser = await this.#open()
     } catch (error) {
-      await stage.end()
+      await this.end()
       throw error
     }
-    return stage
   }
 
   /** Starts the host. */
@@ -160,6 +188,11 @@ export class Stage {
   async conductor(...args) {
     const { stdout } = await promisify(execFile)(told('CONDUCTOR_BIN'), ['--home', this.home, ...args], { env: { ...process.env, NO_COLOR: '1' } })
     return stdout
+  }
+
+  /** What the file of the configuration holds. */
+  config() {
+    return readFile(join(this.home, 'config.toml'), 'utf8')
   }
 
   /** Asks the host at its socket, as a client that is no browser. */
@@ -191,48 +224,78 @@ export class Stage {
     return tab
   }
 
-  /** A tab of its own, in which everything that goes wrong is kept. */
+  /** A tab of its own. */
   async tab(address, browser = this.browser) {
-    const page = await browser.newPage()
-    await page.setViewport({ width: 1360, height: 900 })
-    const tab = new Tab(page)
-    await page.evaluateOnNewDocument(() => {
-      globalThis.refusals = []
-      addEventListener('securitypolicyviolation', (event) => globalThis.refusals.push(`${event.violatedDirective} ${event.blockedURI}`))
-    })
-    page.on('pageerror', (error) => {
-      if (!LOST_STREAM.test(String(error))) tab.troubles.push(String(error))
-    })
-    page.on('console', (message) => {
-      if (/content security policy/i.test(message.text())) tab.troubles.push(message.text())
-    })
-    page.on('request', (asked) => {
-      // What a page has in itself comes from nowhere else; the policy says what of it is used.
-      if (!asked.url().startsWith(this.origin) && !/^(blob|data):/.test(asked.url())) tab.troubles.push(`it asked ${asked.url()}`)
-    })
-    page.on('dialog', (dialog) => {
-      tab.troubles.push(`a script ran: ${dialog.message()}`)
-      void dialog.dismiss()
-    })
-    await page.goto(address ?? this.origin)
+    const tab = new Tab(this)
+    await tab.open(address, browser)
     return tab
   }
 
   async end() {
-    await Promise.all(this.browsers.map((browser) => browser.close()))
+    await Promise.all(this.browsers.splice(0).map((browser) => browser.close()))
     await this.ui?.end()
     await this.host?.end()
-    await rm(this.home, { recursive: true, force: true })
+    if (this.home) await rm(this.home, { recursive: true, force: true })
   }
 }
 
 const axe = await readFile(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
 
-/** A tab of the browser. Elements are named by what a person sees: their role's selector and their text. */
+/**
+ * A tab of the browser, in which everything that goes wrong is kept. Elements are named by what a person sees: their role's
+ * selector and their text.
+ */
 export class Tab {
-  constructor(page) {
+  troubles = []
+
+  constructor(stage) {
+    this.stage = stage
+  }
+
+  async open(address = this.stage.origin, browser = this.stage.browser) {
+    const page = await browser.newPage()
     this.page = page
-    this.troubles = []
+    await page.setViewport({ width: 1360, height: 900 })
+    await page.evaluateOnNewDocument(() => {
+      globalThis.refusals = []
+      addEventListener('securitypolicyviolation', (event) => globalThis.refusals.push(`${event.violatedDirective} ${event.blockedURI}`))
+    })
+    page.on('pageerror', (error) => {
+      if (!LOST_STREAM.test(String(error))) this.troubles.push(String(error))
+    })
+    page.on('console', (message) => {
+      if (/content security policy/i.test(message.text())) this.troubles.push(message.text())
+    })
+    page.on('request', (asked) => {
+      // What a page has in itself comes from nowhere else; the policy says what of it is used.
+      if (!asked.url().startsWith(this.stage.origin) && !/^(blob|data):/.test(asked.url())) this.troubles.push(`it asked ${asked.url()}`)
+    })
+    page.on('dialog', (dialog) => {
+      this.troubles.push(`a script ran: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    await page.goto(address)
+  }
+
+  /** Opens a page of the shell anew, and waits for its stream. */
+  async go(page) {
+    await this.page.goto(`${this.stage.origin}/${page}`)
+    await this.find('[data-state=open]')
+  }
+
+  /** Shows a device as if it had no binding: what is unbound comes by MIDI otherwise, which not every machine has. */
+  async unbind(device) {
+    await this.page.evaluateOnNewDocument((device) => {
+      const asked = globalThis.fetch
+      globalThis.fetch = async (url, init) => {
+        const answer = await asked(url, init)
+        if (String(url) !== '/v1/status') return answer
+        const status = await answer.json()
+        for (const port of status.ports) if (port.device === device) Object.assign(port, { binding: null, bindings: [] })
+        status.bindings = status.bindings.filter((binding) => binding.alias !== device)
+        return new Response(JSON.stringify(status), { headers: { 'content-type': 'application/json' } })
+      }
+    }, device)
   }
 
   /** Waits for an element with this text within, and gives it. */
@@ -340,6 +403,8 @@ export class Tab {
     const look = () =>
       this.page.evaluate((text) => {
         const is = (one) => {
+          // What is folded up has much text, which begins with what it is called.
+          if (one.matches('summary')) return one.textContent.trim().startsWith(text)
           const named = [one.getAttribute('aria-label'), one.matches('button, a') ? one.textContent : '', ...[...(one.labels ?? [])].map((label) => label.textContent)]
           return named.some((name) => name?.includes(text))
         }
@@ -370,6 +435,57 @@ export class Tab {
   async press(text) {
     await this.tabTo(text)
     await this.page.keyboard.press('Enter')
+  }
+
+  /** Goes to a field by Tab, and types this into it. */
+  async type(label, text) {
+    await this.tabTo(label)
+    await this.page.keyboard.type(text)
+  }
+
+  /** Goes to a field by Tab, and types this in the place of what is in it. */
+  async retype(label, text) {
+    const { keyboard } = this.page
+    await this.tabTo(label)
+    await keyboard.down('Control')
+    await keyboard.press('a')
+    await keyboard.up('Control')
+    await keyboard.type(text)
+  }
+
+  /** Goes to a box by Tab, and ticks it. */
+  async tick(label) {
+    await this.tabTo(label)
+    await this.page.keyboard.press(' ')
+  }
+
+  /** Waits until a list has this value to choose. */
+  async offered(value) {
+    await until(`a list with ${value}`, () =>
+      this.page.evaluate((value) => {
+        const within = document.querySelector('dialog[open]') ?? document
+        return [...within.querySelectorAll('option')].some((one) => one.value === value)
+      }, value),
+    )
+  }
+
+  /** The control of the field with this label. */
+  async field(label) {
+    return (await (await this.find('label', label)).evaluateHandle((one) => one.control)).asElement()
+  }
+
+  /** Takes out what a field has. */
+  async clear(label) {
+    await (await this.field(label)).evaluate((one) => {
+      one.value = ''
+      one.dispatchEvent(new Event('input', { bubbles: true }))
+    })
+  }
+
+  /** Closes the dialog by Escape. */
+  async escape() {
+    await this.page.keyboard.press('Escape')
+    await this.gone('dialog[open]')
   }
 
   /** Applies the plan that is shown, with the digits of its id typed first if they are asked for. */

@@ -1,31 +1,25 @@
 // What goes on around a conversation: another model, a turn that is stopped, a file of it, and its end.
 
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 
 import { ScriptedModel } from './model.js'
-import { Stage, until } from './stage.js'
+import { played } from './played.js'
+import { oscInput, until } from './stage.js'
 
 describe('conversations', { concurrency: false }, () => {
-  let stage
   let model
-  let tab
-
-  before(async () => {
+  const { stage, tab, play } = played(async (osc) => {
     model = await ScriptedModel.open([])
-    stage = await Stage.start((osc) => `
-[[bindings]]
-alias = "tablet"
-protocol = "osc"
-input = { host = "127.0.0.1", port = ${osc} }
-
+    return `${oscInput('tablet', osc)}
 [[modes]]
 name = "Play"
 
 [chat]
 models = ["first", "second"]
-${model.configOf({ first: 'm-1', second: 'm-2' })}`)
-    tab = await stage.tab(stage.link)
+${model.configOf({ first: 'm-1', second: 'm-2' })}`
+  })
+  before(async () => {
     await tab.page.evaluateOnNewDocument(() => {
       // What is saved, without the window in which a browser asks where to.
       globalThis.saved = []
@@ -42,16 +36,9 @@ ${model.configOf({ first: 'm-1', second: 'm-2' })}`)
         else click.call(this)
       }
     })
-    await tab.page.goto(`${stage.origin}/chat`)
-    await tab.find('[data-state=open]')
+    await tab.go('chat')
   })
-  after(async () => {
-    model?.close()
-    await stage?.end()
-  })
-  afterEach(async () => {
-    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
-  })
+  after(() => model?.close())
 
   /** Sends a message, once the turn before has ended: nothing is sent while it is under way. */
   const say = async (text) => {
@@ -111,5 +98,31 @@ ${model.configOf({ first: 'm-1', second: 'm-2' })}`)
     await say('Good morning')
     await tab.find('.said', 'Hello.')
     assert.doesNotMatch(JSON.stringify(model.asked.at(-1)), /Who are you/)
+  })
+
+  // SHL-3
+  test('what is plugged in is a live picture, in which an event lights its device, and what is unbound is mapped', async () => {
+    model.answers.push({ call: { tool: 'conductor_list_discovered_ports', args: {} } }, { text: 'A tablet is there.' })
+    await say('What is plugged in?')
+    await tab.find('.said', 'A tablet is there.')
+    const row = '[data-artifact=discovery] [data-discovered=tablet]'
+    await tab.find(`${row}:not(.lit) .badge`, 'working')
+    await play('/here')
+    await tab.find(`${row}.lit`)
+    await tab.find(row, '1 events')
+    assert.deepEqual(await tab.violations(), [])
+
+    const other = await stage.tab()
+    await other.unbind('tablet')
+    await other.go(new URL(tab.page.url()).pathname.slice(1))
+    await other.find(`${row} .badge`, 'unbound')
+    await play('/there')
+    await other.find(`${row}.lit`)
+    await other.click(`${row} button`, 'Map')
+    await other.find('dialog code', '/there')
+    await other.find('dialog label', 'It gets one of this name first')
+    assert.deepEqual(await other.violations(), [])
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
   })
 })

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 
-import { stepsFor } from './try-out'
+import { stepsFor, stepsOf } from './try-out'
 
 const events = (trigger: Record<string, unknown>) => stepsFor(trigger)?.map((step) => step.event) ?? null
 
@@ -22,6 +22,16 @@ test.each([
   [{ type: 'ArtNetChannel', universe: 2, dmx_channel: 5 }, ['artnet 2 5 255']],
   [{ type: 'DoubleTap', note: 36, taps: 3 }, ['note-on 36 100', 'note-off 36', 'note-on 36 100', 'note-off 36', 'note-on 36 100', 'note-off 36']],
 ])('%j', (trigger, expected) => expect(events(trigger)).toEqual(expected))
+
+test.each([
+  ['note-on 36 100 ch 9', ['note-on 36 100 ch 9', 'note-off 36 ch 9']],
+  ['note-on 36 100', ['note-on 36 100', 'note-off 36']],
+  ['gamepad-button 128 down', ['gamepad-button 128 down', 'gamepad-button 128 up']],
+  ['key 183 down', ['key 183 down', 'key 183 up']],
+  ['note-off 36', ['note-off 36']],
+  ['cc 7 64', ['cc 7 64']],
+  ['osc "/a b" 1.0', ['osc "/a b" 1.0']],
+])('%s as a control is used', (event, expected) => expect(stepsOf(event).map((step) => step.event)).toEqual(expected))
 
 test('a long press is held for longer than it has to be', () => {
   const steps = stepsFor({ type: 'LongPress', button: 128, duration_ms: 800 })

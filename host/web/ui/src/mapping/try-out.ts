@@ -1,4 +1,6 @@
-// From a trigger to what its device would send: how a mapping is tried without the device.
+// From a trigger, or a control, to what its device would send: how a mapping is tried without the device.
+
+import { parseEvent } from '../stream/event-text'
 
 /** An event in the host's line language, and the milliseconds before it. */
 export interface Step {
@@ -13,6 +15,13 @@ const SHORT = 40
 const BEYOND = 60
 /** What the host takes a long press and the keys of a chord for where the trigger does not say. */
 const LONG_PRESS_MS = 500
+
+/** What is sent where a control is used as this event says: what it presses is let go again. */
+export function stepsOf(event: string): Step[] {
+  const { kind, number, channel, pressed } = parseEvent(event)
+  if (!pressed || number === null) return [{ event, after: 0 }]
+  return press(event, kind === 'note-on' ? `note-off ${number}${channel ? ` ch ${channel}` : ''}` : `${kind} ${number} up`)
+}
 
 /** What is to be sent for a trigger; `null` for one that this page can't imitate. */
 export function stepsFor(trigger: Trigger): Step[] | null {
