@@ -28,6 +28,7 @@ mod llm;
 pub mod migrate;
 mod model;
 mod names;
+mod parts;
 pub mod pin;
 mod place;
 mod process_action;
@@ -88,6 +89,7 @@ pub use variable::{
 use check::{check, leave_out};
 use include::{Included, SetTwice, merge, shifted};
 use names::Names;
+use parts::source_of;
 use upgrade::upgrade;
 
 /// A configuration without mistakes, and where it comes from.
@@ -123,7 +125,7 @@ pub fn read(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
 /// # Errors
 /// As [`parse`], and what is wrong with `include`.
 pub fn parse_with(text: &str, file_name: &str, included: &Included) -> Result<Loaded, Diagnostics> {
-    let (source, wrong) = Source::with(file_name, text, included);
+    let (source, wrong) = source_of(file_name, text, included);
     let Examined { tree, mut found, names, twice } = examine(places(&source));
     found.extend(wrong);
     for SetTwice { key, place, first } in twice {
@@ -145,6 +147,28 @@ pub fn parse_with(text: &str, file_name: &str, included: &Included) -> Result<Lo
             diagnostics.push(Diagnostic::error(error.span().unwrap_or(0..0), error.message()));
             Err(diagnostics)
         }
+    }
+}
+
+impl Source {
+    /// Reads another text of the same file. Of other files it includes what this one does, as it was read; no file is
+    /// read for it.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn parse(&self, text: &str) -> Result<Loaded, Diagnostics> {
+        parse_with(text, self.file(), self.included())
+    }
+
+    /// Reads the same configuration with another text in one of its [files](Self::files); no file is read for it.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn with_text(&self, file: &str, text: &str) -> Result<Loaded, Diagnostics> {
+        if file == self.file() {
+            return self.parse(text);
+        }
+        parse_with(self.text(), self.file(), &self.included().with_text(file, text))
     }
 }
 
