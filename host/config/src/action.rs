@@ -50,7 +50,7 @@ pub const HOST_ACTIONS: &[&str] = &[
 #[serde(tag = "type")]
 #[schemars(
     transform = also_send_midi_in_capitals,
-    transform = super::schema::also_in_snake_case,
+    transform = super::spelling::also_in_snake_case,
     transform = keep_features_apart
 )]
 pub enum Action {
@@ -548,7 +548,7 @@ fn not_of_the_host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
 
 /// Lets `SendMIDI` stand for `SendMidi`.
 fn also_send_midi_in_capitals(schema: &mut Schema) {
-    super::schema::also_as(schema, |name| (name == "SendMidi").then(|| "SendMIDI".to_owned()));
+    super::spelling::also_as(schema, |name| (name == "SendMidi").then(|| "SendMIDI".to_owned()));
 }
 
 /// Takes every spelling of the host's own actions from those that a feature's action may have, so that a

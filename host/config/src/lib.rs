@@ -36,6 +36,7 @@ pub mod reader;
 mod schema;
 mod shape;
 mod shared;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod trigger;
