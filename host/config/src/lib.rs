@@ -18,7 +18,6 @@ mod binding;
 mod chat;
 mod check;
 mod clock;
-mod composite_action;
 mod condition;
 mod desktop_action;
 mod diagnostic;
@@ -50,14 +49,13 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 pub use action::{
-    Action, Curve, HOST_ACTIONS, Lasts, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
-    Suppress, Takeover,
+    Action, CancelOn, Conditional, Curve, Delay, HOST_ACTIONS, Lasts, Lut, MidiForward, MidiMessage, MidiTransform,
+    ModeChange, Repeat, SendMidi, Sequence, Smoothing, Suppress, Takeover,
 };
 pub use api::{Api, Elicitation, Mcp, ToolList};
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
 pub use chat::Chat;
 pub use clock::{CLOCK_VARIABLES, Clock, Quantize, TapTempo, TransportChange};
-pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};
 pub use conductor_keyboard::{Key, NamedKey};
 pub use conductor_quantity::{
