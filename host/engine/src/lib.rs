@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`conductor_event`] | what comes in, and the record of what fired |
 //! | [`trigger`], [`condition`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
+//! | [`encoder`] | how far an endless encoder was turned |
 //! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
 //! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
@@ -44,6 +45,7 @@
 pub mod choice;
 pub mod compile;
 pub mod condition;
+pub mod encoder;
 pub mod engine;
 pub mod explain;
 pub mod gesture;
@@ -68,9 +70,9 @@ pub use conductor_message_pattern::{
     OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, SysExPattern, SysExPatternError, check_address,
 };
 pub use conductor_musical_time::{Change as ClockChange, MusicalTime};
+pub use encoder::Encoding;
 pub use engine::{Engine, Firing, Sink};
 pub use explain::{Explanation, Verdict};
-pub use gesture::Encoding;
 pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::InputState;
 pub use mode::{ActiveMode, UnknownMode};
