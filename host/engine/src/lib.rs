@@ -55,6 +55,7 @@ pub mod mode;
 pub mod musical;
 pub mod rule;
 pub mod rule_set;
+mod snapshot;
 pub mod trigger;
 
 pub use choice::Choices;
