@@ -53,6 +53,7 @@ pub mod handle;
 pub mod input_state;
 pub mod mode;
 pub mod musical;
+mod press_decisions;
 pub mod rule;
 pub mod rule_set;
 mod snapshot;

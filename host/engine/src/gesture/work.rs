@@ -5,12 +5,12 @@ use conductor_event::{
 };
 
 use super::attempts::{Attempt, Attempts, Goal, Key, MAX_RULE_SETS, Presses, Waiting};
-use crate::choice::PressDecisions;
 use crate::condition::EvalContext;
 use crate::engine::{Firing, Sink};
 use crate::handle::RuleSetGuard;
 use crate::input_state::{fourteen_bits, parameter};
 use crate::mode::NextMode;
+use crate::press_decisions::PressDecisions;
 use crate::rule::Rule;
 use crate::rule_set::RuleSet;
 use crate::trigger::{Push, Readings, Trigger};
