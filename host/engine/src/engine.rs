@@ -20,9 +20,10 @@ use conductor_event::{
 use conductor_musical_time::{Change, MusicalTime};
 
 use crate::condition::{EnvironmentHandle, EvalContext};
-use crate::gesture::{Attempts, Deferred, Goal, Here, Key, KeyChange, MAX_DEFERRED, MAX_RULE_SETS, Work};
+use crate::gesture::{Attempts, Deferred, Goal, Here, MAX_DEFERRED, MAX_RULE_SETS, Work};
 use crate::handle::{RuleSetGuard, RuleSetHandle};
 use crate::input_state::{InputState, parameter};
+use crate::key::{Key, KeyChange};
 use crate::mode::{ActiveMode, NextMode, UnknownMode};
 use crate::musical::{Follower, Grid, Musical};
 use crate::press_decisions::PressDecisions;

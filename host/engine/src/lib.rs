@@ -51,6 +51,7 @@ pub mod explain;
 pub mod gesture;
 pub mod handle;
 pub mod input_state;
+mod key;
 pub mod mode;
 pub mod musical;
 mod press_decisions;

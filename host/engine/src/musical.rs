@@ -17,7 +17,7 @@ use conductor_musical_time::{Change, Clock, Message, Settings};
 pub use conductor_musical_time::{Counted, Follower, MusicalEvent, Transport};
 
 use crate::engine::{Firing, Sink};
-use crate::gesture::KeyChange;
+use crate::key::KeyChange;
 
 /// The device that beats and changes of the transport come from.
 pub const DEVICE: &str = "clock";

@@ -50,5 +50,5 @@
 mod attempts;
 mod work;
 
-pub(crate) use attempts::{Attempts, Goal, Key, MAX_RULE_SETS};
-pub(crate) use work::{Deferred, Here, KeyChange, MAX_DEFERRED, Work};
+pub(crate) use attempts::{Attempts, Goal, MAX_RULE_SETS};
+pub(crate) use work::{Deferred, Here, MAX_DEFERRED, Work};
