@@ -31,9 +31,9 @@ const CRATES: &str = "host";
 const WITH_ROOMS: [&str; 3] = ["rules", "host", "conductor"];
 /// The crates whose rooms may have circles.
 ///
-/// What a room is in `engine` is one part of a data model each (rule, mode, gesture), and these hold each other. In
-/// `sandbox`, the state of an instance holds what every host function needs, and host functions are defined on that state.
-const EXEMPT: [&str; 2] = ["engine", "sandbox"];
+/// In `sandbox`, the state of an instance holds what every host function needs, and host functions are defined on that
+/// state.
+const EXEMPT: [&str; 1] = ["sandbox"];
 /// The crates that have one limit together.
 const CORE: [&str; 3] = ["engine", "sandbox", "host"];
 /// Code lines of [`CORE`] together, at most.

@@ -11,7 +11,7 @@
 //! | [`encoder`] | how far an endless encoder was turned |
 //! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
-//! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
+//! | [`engine`], [`gesture`], [`firing`] | all of it together: events in, rules that fire out, gestures with their deadlines |
 //! | [`musical`] | beats, transport, and actions that wait for the grid |
 //! | [`explain`] | why a rule did not fire |
 //! | [`input_state`] | which keys are down and where controllers stand, for conditions |
@@ -48,6 +48,7 @@ pub mod condition;
 pub mod encoder;
 pub mod engine;
 pub mod explain;
+pub mod firing;
 pub mod gesture;
 pub mod handle;
 pub mod input_state;
@@ -74,8 +75,9 @@ pub use conductor_message_pattern::{
 };
 pub use conductor_musical_time::{Change as ClockChange, MusicalTime};
 pub use encoder::Encoding;
-pub use engine::{Engine, Firing, Sink};
+pub use engine::Engine;
 pub use explain::{Explanation, Verdict};
+pub use firing::{Firing, Sink};
 pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::InputState;
 pub use mode::{ActiveMode, UnknownMode};

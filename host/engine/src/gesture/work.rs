@@ -6,7 +6,7 @@ use conductor_event::{
 
 use super::attempts::{Attempt, Attempts, Goal, MAX_RULE_SETS, Presses, Waiting};
 use crate::condition::EvalContext;
-use crate::engine::{Firing, Sink};
+use crate::firing::{Firing, Sink};
 use crate::handle::RuleSetGuard;
 use crate::input_state::{fourteen_bits, parameter};
 use crate::key::{Key, KeyChange};
