@@ -66,7 +66,7 @@ struct Inner {
 
 /// An instance that is kept for the next call, with its share of all that actors may have.
 #[derive(Debug)]
-pub(crate) struct PooledInstance {
+struct PooledInstance {
     instance: ControlInstance,
     _share: Share,
 }

@@ -11,7 +11,6 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
 
-use crate::actor::PooledInstance;
 use crate::bindings::{Error, Lane};
 use crate::cpu::{CpuBudget, CpuShare};
 use crate::epoch::BusyGuests;
@@ -51,7 +50,7 @@ pub(super) struct Shared {
     /// The traps of features, which outlive an installation.
     pub(super) quarantines: Arc<Quarantines>,
     /// The instances that actors have.
-    pub(super) instances: Arc<Budget<PooledInstance>>,
+    pub(super) instances: Arc<Budget>,
 }
 
 impl Shared {
