@@ -38,6 +38,7 @@ pub mod migration;
 pub mod outcome;
 pub mod quarantine;
 pub mod registrations;
+mod share;
 pub mod state;
 pub mod task;
 pub(crate) mod wasi;
