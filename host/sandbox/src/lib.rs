@@ -33,6 +33,7 @@ pub mod host_functions;
 pub mod instance;
 pub mod limits;
 mod linked;
+pub mod may_run;
 pub mod meter;
 pub mod migration;
 pub mod outcome;
