@@ -42,6 +42,7 @@ pub mod registrations;
 mod share;
 pub mod state;
 pub mod task;
+mod task_set;
 pub(crate) mod wasi;
 
 pub use bindings::Lane;

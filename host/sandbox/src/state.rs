@@ -24,7 +24,7 @@ use crate::limits::{self, FeatureMemory, Limiter};
 use crate::quarantine::{Quarantine, Quarantines};
 use crate::registrations::Registrations;
 use crate::share::{ControlShare, Meter, Throttled};
-use crate::task::TaskSet;
+use crate::task_set::TaskSet;
 use conductor_net::endpoint::Endpoint;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
 use conductor_package::Grants;
