@@ -696,8 +696,8 @@ pub fn bundled(folder: &Path) -> Vec<PathBuf> {
 mod tests {
     use conductor_observer::sink_message::SinkQueue;
     use conductor_sandbox::Compiler;
+    use conductor_sandbox::datagrams::SystemDatagrams;
     use conductor_sandbox::host_functions::Services;
-    use conductor_sandbox::host_functions::udp::SystemDatagrams;
     use conductor_stdx::digest::sha256;
 
     use super::*;

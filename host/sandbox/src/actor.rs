@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
-use crate::host_functions::invocation::OnProgress;
+use crate::handles::OnProgress;
 use crate::limits;
 use crate::may_run::{check_quarantine, record_trap};
 use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Registrations, ServiceError, ToolOutput};

@@ -163,8 +163,8 @@ impl OutputStream for Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datagrams::SystemDatagrams;
     use crate::host_functions::Services;
-    use crate::host_functions::udp::SystemDatagrams;
     use crate::state::Shared;
     use conductor_observer::sink_message::SinkQueue;
     use conductor_package::{Descriptor, Grants};

@@ -10,10 +10,10 @@ use conductor_package::capability::CapabilityKind;
 use conductor_terminal::excerpt_lines;
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use super::planning::ProposedPlan;
 use crate::bindings::imports::{hardware, host_state, planning};
 use crate::bindings::{self, Error, Lane};
+use crate::handles::{Context, Reader};
 use crate::limits::MAX_TEXT;
 use crate::state::InstanceState;
 
@@ -123,13 +123,6 @@ const MAX_CHECKED: usize = 1 << 20;
 const MAX_ASKED: usize = 1024;
 /// Events that are listed as text at once, at most.
 const MAX_CAPTURED: u32 = 256;
-
-/// The guest's handle to look.
-#[derive(Debug)]
-pub struct Reader {
-    /// Within a tool call everything may be read.
-    pub(crate) in_call: bool,
-}
 
 impl InstanceState {
     pub(super) fn view(&self) -> Result<Arc<dyn HostView>, Error> {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::bindings::Error;
+use crate::datagrams::Datagrams;
 use crate::limits;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_services as services;
@@ -48,7 +49,7 @@ pub struct Services {
     /// Where diagnostics, alerts and notifications go.
     pub sinks: SinkQueue,
     /// How datagrams leave, and how host names are resolved.
-    pub datagrams: Box<dyn udp::Datagrams>,
+    pub datagrams: Box<dyn Datagrams>,
     /// Where MIDI messages go; `None` for the host's outputs.
     pub midi: Option<Box<dyn midi_out::MidiSink>>,
     /// The clock that events are stamped with.
@@ -75,7 +76,7 @@ pub struct Services {
 
 impl Services {
     /// Services around these sinks and datagrams; the rest is as a fresh host has it.
-    pub fn new(sinks: SinkQueue, datagrams: Box<dyn udp::Datagrams>) -> Self {
+    pub fn new(sinks: SinkQueue, datagrams: Box<dyn Datagrams>) -> Self {
         let clock = Clock::start();
         Self {
             devices: Arc::default(),

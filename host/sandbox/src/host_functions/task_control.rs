@@ -4,18 +4,14 @@ use std::sync::Arc;
 
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::Error;
 use crate::bindings::imports::task_control;
+use crate::handles::{Context, Controller};
 use crate::state::InstanceState;
 use crate::task_set::OnDemand;
 use conductor_package::capability::CapabilityKind;
 use conductor_package::descriptor::TaskStart;
 use conductor_terminal::excerpt;
-
-/// The guest's handle to its tasks.
-#[derive(Debug)]
-pub struct Controller;
 
 impl InstanceState {
     /// Does something with the on-demand task of this name.

@@ -7,9 +7,9 @@ use conductor_event::Nanos;
 use conductor_package::capability::CapabilityKind;
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::imports::timers;
 use crate::bindings::{Error, Lane};
+use crate::handles::{Context, Scheduler};
 use crate::state::InstanceState;
 
 /// Timers that one feature may have pending, of all its actions together: they are all in the instance that serves.
@@ -17,10 +17,6 @@ pub const MAX_TIMERS: usize = 256;
 
 /// The least time from the event or the deadline at which a timer is set to its own deadline.
 pub const MIN_TIMER: Nanos = 1_000_000;
-
-/// The guest's handle to its timers.
-#[derive(Debug)]
-pub struct Scheduler;
 
 /// A timer of one instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
