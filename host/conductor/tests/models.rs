@@ -20,7 +20,7 @@ use conductor_package::Grants;
 use conductor_registry::{FeatureSource, Registry};
 use conductor_sandbox::datagrams::SystemDatagrams;
 use conductor_sandbox::exchange::Abilities;
-use conductor_sandbox::host_functions::Services;
+use conductor_sandbox::services::Services;
 use conductor_sandbox::{Compiler, Sandbox};
 use conductor_services::http::secrets::{Secret, SecretError};
 use conductor_services::http::{HttpClient, SecretGrant, Secrets, SystemNetwork};

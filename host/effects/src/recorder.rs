@@ -10,7 +10,7 @@ use conductor_dispatch::desktop::{Connect, Desktop};
 use conductor_ports::artnet::Universes;
 use conductor_ports::{MidiOut, PortError};
 use conductor_sandbox::datagrams::{DatagramSender, Datagrams};
-use conductor_sandbox::host_functions::midi_out::MidiSink;
+use conductor_sandbox::services::MidiSink;
 use conductor_timeline::Effect;
 use conductor_timeline::effect::Stroke;
 use parking_lot::Mutex;

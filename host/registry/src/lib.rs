@@ -697,7 +697,7 @@ mod tests {
     use conductor_observer::sink_message::SinkQueue;
     use conductor_sandbox::Compiler;
     use conductor_sandbox::datagrams::SystemDatagrams;
-    use conductor_sandbox::host_functions::Services;
+    use conductor_sandbox::services::Services;
     use conductor_stdx::digest::sha256;
 
     use super::*;

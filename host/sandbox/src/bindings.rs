@@ -1,11 +1,8 @@
-//! What `wasmtime` makes of the contract, once per lane, and what a feature's linker holds.
+//! What `wasmtime` makes of the contract, once per lane, and which of its interfaces a feature imports.
 //!
 //! The lanes share every interface in which nothing waits. Where something does, the control lane
 //! has its own, asynchronous, bindings.
 
-use wasmtime::component::{HasSelf, Linker};
-
-use crate::state::InstanceState;
 use conductor_package::descriptor::{Descriptor, Tier};
 use conductor_package::interface::Import;
 
@@ -136,68 +133,6 @@ impl From<Tier> for imports::types::Tier {
 /// The interfaces whose conditions `descriptor` meets.
 pub fn requested(descriptor: &Descriptor) -> impl Iterator<Item = Import> {
     Import::ALL.iter().copied().filter(|import| import.is_met(descriptor))
-}
-
-/// Puts `imports` into `linker`. Nothing else is there to be called.
-///
-/// # Errors
-/// When an interface is put in twice, which would be a mistake here.
-pub fn link_all(linker: &mut Linker<InstanceState>, imports: &[Import], lane: Lane) -> wasmtime::Result<()> {
-    imports.iter().try_for_each(|import| link(linker, *import, lane))
-}
-
-/// Puts one interface into `linker`, as it is in this lane.
-fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmtime::Result<()> {
-    type Data = HasSelf<InstanceState>;
-    macro_rules! put {
-        ($module:path) => {{
-            use $module as interface;
-            interface::add_to_linker::<_, Data>(linker, |state| state)
-        }};
-    }
-    match (import, lane) {
-        (Import::Types, _) => put!(imports::types),
-        (Import::Install, _) => put!(imports::install),
-        (Import::Devices, _) => put!(imports::devices),
-        (Import::EventDetails, _) => put!(imports::event_details),
-        (Import::Clock, _) => put!(imports::clock),
-        (Import::Random, _) => put!(imports::random),
-        (Import::Signing, _) => put!(imports::signing),
-        (Import::Diagnostics, _) => put!(imports::diagnostics),
-        (Import::Alerts, _) => put!(imports::alerts),
-        (Import::Notifications, _) => put!(imports::notifications),
-        (Import::Udp, _) => crate::host_functions::udp::add_to_linker(linker),
-        (Import::Http, Lane::RealTime) => put!(imports::http),
-        (Import::Http, Lane::Control) => put!(waiting_http),
-        (Import::Store, _) => put!(imports::store),
-        (Import::Files, _) => put!(imports::files),
-        (Import::Git, _) => put!(imports::git),
-        (Import::Programs, Lane::RealTime) => put!(imports::programs),
-        (Import::Programs, Lane::Control) => put!(waiting_programs),
-        (Import::MidiOut, _) => put!(imports::midi_out),
-        (Import::Timers, _) => put!(imports::timers),
-        (Import::Models, Lane::RealTime) => put!(imports::models),
-        (Import::Models, Lane::Control) => put!(waiting_models),
-        (Import::ParallelModels, Lane::RealTime) => put!(imports::parallel_models),
-        (Import::ParallelModels, Lane::Control) => put!(waiting_parallel_models),
-        (Import::Chat, _) => put!(imports::chat),
-        (Import::HostState, _) => put!(imports::host_state),
-        (Import::Planning, _) => put!(imports::planning),
-        (Import::RuntimeControls, _) => put!(imports::runtime_controls),
-        (Import::Hardware, _) => put!(imports::hardware),
-        (Import::Privileges, _) => put!(imports::privileges),
-        (Import::Invocations, _) => put!(imports::invocations),
-        (Import::Runs, Lane::RealTime) => put!(imports::runs),
-        (Import::Runs, Lane::Control) => put!(waiting_runs),
-        (Import::TaskControl, _) => put!(imports::task_control),
-        (Import::ActionRegistrar, _) => put!(imports::action_registrar),
-        (Import::ToolRegistrar, _) => put!(imports::tool_registrar),
-        (Import::HookRegistrar, _) => put!(imports::hook_registrar),
-        (Import::ChatHookRegistrar, _) => put!(imports::chat_hook_registrar),
-        (Import::ProviderRegistrar, _) => put!(imports::provider_registrar),
-        (Import::TaskRegistrar, _) => put!(imports::task_registrar),
-        (Import::SkillRegistrar, _) => put!(imports::skill_registrar),
-    }
 }
 
 /// The record of an event, as it crosses into guests. `device` is its number, `position` that within the

@@ -11,13 +11,13 @@ use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline};
 use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle, timer_events};
 use crate::bindings::{Error, Event, Lane};
 use crate::cpu::{CpuBudget, thread_time};
-use crate::host_functions::event_details::EventDetails;
-use crate::host_functions::timers::Timer;
+use crate::event_details::EventDetails;
 use crate::limits;
 use crate::linked::Pre;
 use crate::outcome::{CallError, InstallError, explain};
 use crate::registrations::RegisteredAction;
 use crate::state::{FeatureFacts, InstanceState};
+use crate::timer_queue::Timer;
 
 /// An instance with its store: one at a time may call into it.
 pub struct ActionInstance {

@@ -164,7 +164,7 @@ impl OutputStream for Log {
 mod tests {
     use super::*;
     use crate::datagrams::SystemDatagrams;
-    use crate::host_functions::Services;
+    use crate::services::Services;
     use crate::state::Shared;
     use conductor_observer::sink_message::SinkQueue;
     use conductor_package::{Descriptor, Grants};

@@ -23,7 +23,7 @@ use conductor_registry::{self as registry, FeatureReport, FeatureSource, Registr
 use conductor_rules::{self as rules, Compiled};
 use conductor_rules::{bindings, ineffective};
 use conductor_sandbox::datagrams::SystemDatagrams;
-use conductor_sandbox::host_functions::Services;
+use conductor_sandbox::services::Services;
 use conductor_sandbox::{Compiler, Sandbox};
 use conductor_services::store::FeatureStores;
 use conductor_stdx::clock::Clock;

@@ -67,7 +67,7 @@ use conductor_registry::{Lookup, Registry, TaskError, TaskReport};
 use conductor_rules::Compiled;
 use conductor_sandbox::control::Change;
 use conductor_sandbox::handles::OnProgress;
-use conductor_sandbox::host_functions::Services;
+use conductor_sandbox::services::Services;
 use conductor_sandbox::{CallError, Compiler, ServiceError};
 use conductor_skills::library::Contributed;
 use conductor_stdx::changes::{ChangeBroadcast, ChangeListener, HostChange};

@@ -9,12 +9,6 @@ use crate::state::InstanceState;
 use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::consent;
 
-/// Where MIDI messages of features go in place of the host's outputs.
-pub trait MidiSink: std::fmt::Debug + Send + Sync {
-    /// Takes one whole message to the output of this name.
-    fn send(&self, output: &str, message: &[u8]);
-}
-
 impl midi_out::Host for InstanceState {}
 
 impl midi_out::HostOutput for InstanceState {

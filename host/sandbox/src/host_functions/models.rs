@@ -1,49 +1,19 @@
 //! The contract's `models` and `parallel-models`: the guest's handle to the models of its grant.
 
-use std::fmt;
-use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use wasmtime::component::Resource;
 
-use crate::bindings::imports::chat::{Part, Question, StopReason, Usage};
+use crate::bindings::imports::chat::{Part, Question};
 use crate::bindings::imports::{models, parallel_models};
 use crate::bindings::{Error, waiting_models, waiting_parallel_models};
 use crate::handles::{Context, ModelAccess};
+use crate::model_view::Answer;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_package::capability::{Capability, CapabilityKind, names};
 use conductor_package::consent;
 use conductor_services::error::shown;
-
-/// A whole answer of a model.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// What it said.
-    pub parts: Vec<Part>,
-    /// Why it ended.
-    pub stop: StopReason,
-    /// What it took, by the API's count.
-    pub usage: Usage,
-    /// Bytes of text in it: what it took at least, whatever was counted.
-    pub size: usize,
-}
-
-/// What a [`ModelView`] answers later.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// The host's models, as services for features see them.
-pub trait ModelView: fmt::Debug + Send + Sync {
-    /// The models that there are.
-    fn names(&self) -> Vec<String>;
-
-    /// Asks a model, for the feature `asker` (its id), and waits for the whole answer. Dropping the future
-    /// ends it.
-    ///
-    /// # Errors
-    /// As the contract's `ask`.
-    fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<Answer, Error>>;
-}
 
 /// Bytes of text that make about one token.
 const BYTES_PER_TOKEN: usize = 4;

@@ -1,46 +1,16 @@
 //! The contract's `planning`: the guest's handle to propose changes. Nothing here changes anything.
 
-use serde_json::Value;
 use wasmtime::component::Resource;
 
 use crate::bindings::imports::planning;
 use crate::bindings::{Error, Lane};
 use crate::handles::{Context, Planner};
+use crate::host_view::{MAX_CHANGES, MAX_CHANGES_BYTES, ProposedChange, ProposedPlan};
 use crate::limits;
 use crate::state::InstanceState;
-use conductor_audit::caller::Caller;
 use conductor_package::capability::CapabilityKind;
 use conductor_stdx::hidden::{self, HIDDEN};
 use conductor_terminal::excerpt;
-
-/// Changes in one plan.
-pub const MAX_CHANGES: usize = 256;
-/// Bytes of the changes of one plan, paths and values (256 KiB).
-pub const MAX_CHANGES_BYTES: usize = 256 * 1024;
-
-/// A plan that a feature proposes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProposedPlan {
-    /// The id of the feature.
-    pub proposer: String,
-    /// Who called the tool that proposes it; `None` if the feature proposes by itself.
-    pub caller: Option<Caller>,
-    /// What it does, in the proposer's words: as they came, of any length.
-    pub description: String,
-    /// Whether it comes from a privileged tool.
-    pub privileged: bool,
-    /// At most [`MAX_CHANGES`], of [`MAX_CHANGES_BYTES`].
-    pub changes: Vec<ProposedChange>,
-}
-
-/// One change of the configuration: what stands at a place from then on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProposedChange {
-    /// Keys and numbers from the top, none of them empty.
-    pub path: Vec<String>,
-    /// What stands there; `None` to remove it.
-    pub value: Option<Value>,
-}
 
 impl InstanceState {
     fn propose(

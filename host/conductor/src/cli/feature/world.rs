@@ -29,7 +29,7 @@ use conductor_ports::simulated::SimulatedPorts;
 use conductor_registry::FeatureReport;
 use conductor_sandbox::datagrams::{DatagramSender, Datagrams};
 use conductor_sandbox::handles::OnProgress;
-use conductor_sandbox::host_functions::models::ModelView as _;
+use conductor_sandbox::model_view::ModelView as _;
 use conductor_services::error::ServiceError;
 use conductor_services::http::HttpClient;
 use conductor_stdx::clock::{Clock, ManualClock};

@@ -17,7 +17,7 @@ use super::risk::{Level, Risk};
 use super::{Base, Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, state_hash};
 use conductor_audit::caller::Caller;
 use conductor_config_text::{diff, edit};
-use conductor_sandbox::host_functions::planning::{MAX_CHANGES, MAX_CHANGES_BYTES};
+use conductor_sandbox::host_view::{MAX_CHANGES, MAX_CHANGES_BYTES};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::digest::hex;
 use conductor_terminal::excerpt;
