@@ -1,4 +1,4 @@
-//! The plan store: pending plans, and revisions that can be undone, kept in `<home>/plans.sqlite`.
+//! The plan store: pending plans, and the undo history (applied revisions), kept in `<home>/plans.sqlite`.
 //!
 //! A change of the configuration file is a write-ahead log of three steps, so that a process that is killed between
 //! two of them leaves file and record in agreement: the store records the [intention](PlanStore::intend),
