@@ -188,7 +188,7 @@ pub struct Authority {
     pub(crate) is_confirmed: bool,
 }
 
-/// Told how far a call is: 0.0-1.0, and a few words.
+/// Called with how far a call is: 0.0-1.0, and a few words.
 pub type OnProgress = Arc<dyn Fn(f32, String) + Send + Sync>;
 
 /// The guest's handle to its call.
@@ -214,7 +214,7 @@ impl Invocation {
 /// The guest's handle to its run.
 #[derive(Debug)]
 pub struct Run {
-    /// Told when it should end.
+    /// Cancelled when it should end.
     pub(crate) ending: CancellationToken,
 }
 
