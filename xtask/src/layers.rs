@@ -29,12 +29,6 @@ const HEADING: &str = "## Layers";
 const CRATES: &str = "host";
 /// The crates whose rooms are in the table.
 const WITH_ROOMS: [&str; 3] = ["rules", "host", "conductor"];
-/// The crates whose rooms may have circles.
-///
-/// What a room is in `config` and `engine` is one part of a data model each (trigger, condition, action; rule, mode,
-/// gesture), and these hold each other. In `sandbox`, the state of an instance holds what every host function needs, and
-/// host functions are defined on that state.
-const EXEMPT: [&str; 3] = ["config", "engine", "sandbox"];
 /// The crates that have one limit together.
 const CORE: [&str; 3] = ["engine", "sandbox", "host"];
 /// Code lines of [`CORE`] together, at most.
@@ -69,16 +63,11 @@ pub fn check(root: &Path) -> Result<String> {
 /// Compares a table with what was found.
 fn report(table: &[Row], Found { parts, rooms }: &Found) -> Result<String> {
     let in_table = circles(parts.iter().map(|(name, part)| (name, &part.imports)));
-    let (exempt, beside): (Vec<_>, Vec<_>) = circles(rooms).into_iter().partition(|circle| is_in(circle, &EXEMPT));
+    let beside = circles(rooms);
     let sizes = sizes(parts);
     let mut wrong = disagreements(table, parts);
     wrong.extend(in_table.iter().map(|circle| shown(circle, |name| parts.get(name).map(|part| &part.imports))));
     wrong.extend(beside.iter().map(|circle| shown(circle, |name| rooms.get(name))));
-    let is_exempt = |krate: &&str| exempt.iter().any(|circle| is_in(circle, &[*krate]));
-    let has_rooms = |krate: &str| rooms.keys().any(|room| crate_of(room) == krate);
-    for krate in EXEMPT.iter().filter(|krate| has_rooms(krate) && !is_exempt(krate)) {
-        wrong.push(format!("  the rooms of `{krate}` may have circles (EXEMPT in xtask/src/layers.rs), and have none"));
-    }
     wrong.extend(too_large(&sizes));
     if !wrong.is_empty() {
         bail!("the source and the layers in {PAGE} do not agree:\n{}", wrong.join("\n"));
@@ -96,9 +85,6 @@ fn report(table: &[Row], Found { parts, rooms }: &Found) -> Result<String> {
     let (code, upward): (usize, usize) = (sizes.values().sum(), upward(table, parts));
     text += &format!("{} parts and {} rooms beside them, {code} lines of code, ", table.len(), rooms.len());
     text += &format!("{arrows} imports, {upward} upward arrows, {} circles", in_table.len() + beside.len());
-    if !exempt.is_empty() {
-        text += &format!("; {} between rooms of {}", exempt.len(), EXEMPT.join(", "));
-    }
     Ok(text)
 }
 
@@ -270,11 +256,6 @@ fn reached<'f>(found: &BTreeMap<&'f str, &'f Imports>, name: &'f str) -> BTreeSe
         }
     }
     reached
-}
-
-/// Whether a circle of rooms is in one of these crates.
-fn is_in(circle: &BTreeSet<String>, crates: &[&str]) -> bool {
-    circle.first().is_some_and(|room| crates.contains(&crate_of(room)))
 }
 
 /// A circle with its imports.
@@ -547,6 +528,12 @@ mod tests {
         let text = reported(&api, &[("api::low", &["api::top"]), high, top]);
         assert!(text.contains("a circle: `api::high`, `api::low`, `api::top`\n"), "{text}");
         assert!(text.contains("`api::low` imports `api::top`: file.rs"), "{text}");
+        // Whichever crate the rooms are of.
+        for rooms in [["config::one", "config::two"], ["engine::one", "engine::two"], ["sandbox::one", "sandbox::two"]]
+        {
+            let text = reported(&api, &[(rooms[0], &rooms[1..]), (rooms[1], &rooms[..1])]);
+            assert!(text.contains(&format!("a circle: `{}`, `{}`\n", rooms[0], rooms[1])), "{text}");
+        }
         // Of the table, too, whichever way its rows are.
         let text = reported(&[("low", &["high"], 1), ("high", &["low"], 1)], &[]);
         assert!(text.contains("a circle: `high`, `low`\n"), "{text}");

@@ -2,7 +2,7 @@
 
 use super::{Event, Part, Reasoning, StopReason, ToolCall, Usage};
 use conductor_sandbox::bindings::Error;
-use conductor_sandbox::host_functions::models::Answer;
+use conductor_sandbox::model_view::Answer;
 
 /// Bytes of text that a whole answer may have.
 const MAX_ANSWER: usize = 2 * 1024 * 1024;

@@ -28,7 +28,7 @@ use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
 use conductor_sandbox::exchange::{Abilities, Report};
-use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
+use conductor_sandbox::model_view::{Answer, Later, ModelView};
 use conductor_services::error::ServiceError;
 use conductor_terminal::{excerpt, excerpt_lines};
 

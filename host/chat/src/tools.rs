@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Models;
 use crate::record::Approval;
 use conductor_audit::caller::{Caller, Door, Scope};
-pub use conductor_sandbox::host_functions::models::Later;
+pub use conductor_sandbox::model_view::Later;
 
 /// A tool that may be called, as its feature describes it.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,7 +14,7 @@
 //! | a trigger | the engine's `trigger`, [`config`]'s `trigger`, and the line between them in [`rules`] |
 //! | an action of the host | [`config`]'s `action`, [`dispatch`], and the line between them in [`rules`] |
 //! | a desktop that reports its active window | [`active_window`]: a file beside `wayland`, or for another system a new [`active_window::ActiveWindowWatch`] |
-//! | a host function for features | `wit/`, a file in [`sandbox::host_functions`], its line in [`sandbox::bindings`] and [`package::check`] |
+//! | a host function for features | `wit/`, a file in [`sandbox::host_functions`] with its handles in [`sandbox::handles`], its lines in [`sandbox::bindings`] and [`package::check`] |
 //! | a place to fetch packages from | [`install::source`] |
 //! | anything else | a feature, in `features/` |
 

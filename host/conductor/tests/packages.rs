@@ -8,8 +8,8 @@ use std::sync::Arc;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::file::MAX_PACKAGE;
 use conductor_package::{Grants, Package, PackageError};
-use conductor_sandbox::host_functions::Services;
-use conductor_sandbox::host_functions::udp::SystemDatagrams;
+use conductor_sandbox::datagrams::SystemDatagrams;
+use conductor_sandbox::services::Services;
 use conductor_sandbox::{Compiler, PrepareError, Sandbox};
 
 const PLAIN: &str = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";

@@ -7,4 +7,5 @@
 
 pub mod diff;
 pub mod edit;
+pub mod keys;
 pub mod mappings;

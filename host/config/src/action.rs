@@ -1,5 +1,7 @@
 //! Actions: what a mapping does.
 
+mod composite;
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,7 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::clock::TapTempo;
-use super::composite_action::{Conditional, Delay, Repeat, Sequence};
 use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
 use super::process_action::{Launch, Shell};
 use super::variable::{AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable};
@@ -17,6 +18,8 @@ use conductor_quantity::{
     Channel, ChannelExpr, Controller, ControllerExpr, DATA_MAX, DataBounds, Note, NoteExpr, NumberExpr,
 };
 use conductor_text_formats::SysExMessage;
+
+pub use composite::{CancelOn, Conditional, Delay, Repeat, Sequence};
 
 /// The `type` of every action that the host itself carries out, for suggesting the nearest one where an
 /// action is unknown to both the host and the features.
@@ -50,7 +53,7 @@ pub const HOST_ACTIONS: &[&str] = &[
 #[serde(tag = "type")]
 #[schemars(
     transform = also_send_midi_in_capitals,
-    transform = super::schema::also_in_snake_case,
+    transform = super::spelling::also_in_snake_case,
     transform = keep_features_apart
 )]
 pub enum Action {
@@ -548,7 +551,7 @@ fn not_of_the_host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
 
 /// Lets `SendMIDI` stand for `SendMidi`.
 fn also_send_midi_in_capitals(schema: &mut Schema) {
-    super::schema::also_as(schema, |name| (name == "SendMidi").then(|| "SendMIDI".to_owned()));
+    super::spelling::also_as(schema, |name| (name == "SendMidi").then(|| "SendMIDI".to_owned()));
 }
 
 /// Takes every spelling of the host's own actions from those that a feature's action may have, so that a

@@ -308,7 +308,7 @@ pub enum VirtualPort {
 /// types stand here in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-#[schemars(transform = super::schema::also_in_pascal_case)]
+#[schemars(transform = super::spelling::also_in_pascal_case)]
 pub enum Matcher {
     /// CoreMIDI (macOS) gave the port this number, which it keeps.
     CoreMidiUniqueId {

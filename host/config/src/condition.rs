@@ -11,7 +11,7 @@ use conductor_text_formats::TimeOfDay;
 /// in front on a desktop that does not report it, does not hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
-#[schemars(transform = super::schema::also_in_snake_case)]
+#[schemars(transform = super::spelling::also_in_snake_case)]
 pub enum Condition {
     /// It always holds.
     Always {},

@@ -16,8 +16,6 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::diagnostic::Diagnostic;
-use super::place::Source;
 use conductor_stdx::plain_file;
 
 /// How many files a configuration may include, all in all.
@@ -44,31 +42,21 @@ struct Entry {
 
 /// A file that is included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct File {
+pub(super) struct File {
     /// As messages show it.
-    name: String,
-    text: Arc<str>,
+    pub name: String,
+    pub text: Arc<str>,
 }
 
 /// Why an entry can't be read, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wrong {
-    what: String,
-    help: Option<&'static str>,
+pub(super) struct Wrong {
+    pub what: String,
+    pub help: Option<&'static str>,
 }
 
 fn wrong(what: impl Into<String>, help: &'static str) -> Wrong {
     Wrong { what: what.into(), help: Some(help) }
-}
-
-/// A file's text as a part of a configuration.
-#[derive(Debug)]
-pub(super) struct Part {
-    /// The name of the file, as messages show it.
-    pub file: String,
-    pub text: Arc<str>,
-    /// The place of its first byte among those of all parts.
-    pub start: usize,
 }
 
 /// What changes which files are included, and what they say: files of this name in this folder.
@@ -103,11 +91,6 @@ impl Included {
         Self(Arc::new(reading.entries))
     }
 
-    /// The text that includes this, to point into it.
-    pub fn source(&self, text: &str, file: &str) -> Source {
-        Source::with(file, text, self).0
-    }
-
     /// What to watch for changes; nothing if no other file is included.
     pub fn watched(&self) -> Vec<Watched> {
         let watched = self.0.iter().filter_map(|entry| {
@@ -132,7 +115,8 @@ impl Included {
         Self(Arc::new(entries.collect()))
     }
 
-    fn answer(&self, by: &str, written: &str) -> Option<&Result<Vec<File>, Wrong>> {
+    /// What an entry of a file names, or why that can't be read. `None` if it was not there when this was read.
+    pub(super) fn answer(&self, by: &str, written: &str) -> Option<&Result<Vec<File>, Wrong>> {
         self.0.iter().find(|entry| entry.by == by && entry.written == written).map(|entry| &entry.found)
     }
 }
@@ -290,7 +274,7 @@ fn may_include(text: &str) -> bool {
 }
 
 /// The entries of a file's `include`, and where they stand in it.
-fn entries(text: &str) -> Vec<(Range<usize>, String)> {
+pub(super) fn entries(text: &str) -> Vec<(Range<usize>, String)> {
     if !may_include(text) {
         return Vec::new();
     }
@@ -298,62 +282,6 @@ fn entries(text: &str) -> Vec<(Range<usize>, String)> {
     let entries = tree.get_ref().get(KEY).and_then(|value| value.get_ref().as_array());
     let entry = |value: &Spanned<DeValue<'_>>| Some((value.span(), value.get_ref().as_str()?.to_owned()));
     entries.into_iter().flatten().filter_map(entry).collect()
-}
-
-/// The texts that make up a configuration, in the order in which they count, and what is wrong with its entries.
-pub(super) fn parts(file: &str, text: Arc<str>, included: &Included) -> (Vec<Part>, Vec<Diagnostic>) {
-    let mut adding = Adding { included, parts: Vec::new(), next: 0, found: Vec::new() };
-    adding.add(file, text);
-    (adding.parts, adding.found)
-}
-
-struct Adding<'i> {
-    included: &'i Included,
-    parts: Vec<Part>,
-    next: usize,
-    found: Vec<Diagnostic>,
-}
-
-impl Adding<'_> {
-    fn add(&mut self, file: &str, text: Arc<str>) {
-        let start = self.next;
-        // One byte more, so that the end of a file is not the beginning of the next one.
-        self.next += text.len() + 1;
-        self.parts.push(Part { file: file.to_owned(), text: Arc::clone(&text), start });
-        for (place, written) in entries(&text) {
-            let place = start + place.start..start + place.end;
-            match self.included.answer(file, &written) {
-                None => {
-                    let message = format!("{written:?} is not among the files that were read with this configuration");
-                    let help = "a person adds it to the file itself, which is then read anew";
-                    self.found.push(Diagnostic::error(place, message).with_help(help));
-                }
-                Some(Err(Wrong { what, help })) => {
-                    let mut diagnostic = Diagnostic::error(place, what.as_str());
-                    diagnostic.help = help.map(str::to_owned);
-                    self.found.push(diagnostic);
-                }
-                Some(Ok(files)) => self.files(place, &written, files),
-            }
-        }
-    }
-
-    fn files(&mut self, place: Range<usize>, written: &str, files: &[File]) {
-        let is_pattern = written.contains('*');
-        for File { name, text } in files {
-            if !self.parts.iter().any(|part| part.file == *name) {
-                self.add(name, Arc::clone(text));
-            } else if !is_pattern {
-                let message = format!("{name} is a part of this configuration already");
-                let help = "each file is included once, and none includes itself; remove this entry";
-                self.found.push(Diagnostic::error(place.clone(), message).with_help(help));
-            }
-        }
-        if files.is_empty() {
-            let message = format!("no file is called {written:?}");
-            self.found.push(Diagnostic::warning(place, message).with_help("one that comes later is read then"));
-        }
-    }
 }
 
 /// Something that two files set.

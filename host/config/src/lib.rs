@@ -18,7 +18,6 @@ mod binding;
 mod chat;
 mod check;
 mod clock;
-mod composite_action;
 mod condition;
 mod desktop_action;
 mod diagnostic;
@@ -28,6 +27,7 @@ mod llm;
 pub mod migrate;
 mod model;
 mod names;
+mod parts;
 pub mod pin;
 mod place;
 mod process_action;
@@ -35,6 +35,7 @@ pub mod reader;
 mod schema;
 mod shape;
 mod shared;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod trigger;
@@ -48,14 +49,13 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 pub use action::{
-    Action, Curve, HOST_ACTIONS, Lasts, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
-    Suppress, Takeover,
+    Action, CancelOn, Conditional, Curve, Delay, HOST_ACTIONS, Lasts, Lut, MidiForward, MidiMessage, MidiTransform,
+    ModeChange, Repeat, SendMidi, Sequence, Smoothing, Suppress, Takeover,
 };
 pub use api::{Api, Elicitation, Mcp, ToolList};
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
 pub use chat::Chat;
 pub use clock::{CLOCK_VARIABLES, Clock, Quantize, TapTempo, TransportChange};
-pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};
 pub use conductor_keyboard::{Key, NamedKey};
 pub use conductor_quantity::{
@@ -88,6 +88,7 @@ pub use variable::{
 use check::{check, leave_out};
 use include::{Included, SetTwice, merge, shifted};
 use names::Names;
+use parts::source_of;
 use upgrade::upgrade;
 
 /// A configuration without mistakes, and where it comes from.
@@ -123,7 +124,7 @@ pub fn read(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
 /// # Errors
 /// As [`parse`], and what is wrong with `include`.
 pub fn parse_with(text: &str, file_name: &str, included: &Included) -> Result<Loaded, Diagnostics> {
-    let (source, wrong) = Source::with(file_name, text, included);
+    let (source, wrong) = source_of(file_name, text, included);
     let Examined { tree, mut found, names, twice } = examine(places(&source));
     found.extend(wrong);
     for SetTwice { key, place, first } in twice {
@@ -145,6 +146,28 @@ pub fn parse_with(text: &str, file_name: &str, included: &Included) -> Result<Lo
             diagnostics.push(Diagnostic::error(error.span().unwrap_or(0..0), error.message()));
             Err(diagnostics)
         }
+    }
+}
+
+impl Source {
+    /// Reads another text of the same file. Of other files it includes what this one does, as it was read; no file is
+    /// read for it.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn parse(&self, text: &str) -> Result<Loaded, Diagnostics> {
+        parse_with(text, self.file(), self.included())
+    }
+
+    /// Reads the same configuration with another text in one of its [files](Self::files); no file is read for it.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn with_text(&self, file: &str, text: &str) -> Result<Loaded, Diagnostics> {
+        if file == self.file() {
+            return self.parse(text);
+        }
+        parse_with(self.text(), self.file(), &self.included().with_text(file, text))
     }
 }
 

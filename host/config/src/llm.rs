@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use toml_edit::{Item, Table, TableLike};
 
 use super::diagnostic::Diagnostic;
+use conductor_config_text::keys::{put_first, rename};
 
 /// Whether models and agents may be asked at all, and where models may be. No plan changes this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -165,11 +166,11 @@ pub(super) fn migrate(root: &mut Table) {
         for (name, mut model) in taken(old) {
             if let Some(model) = model.as_table_like_mut() {
                 for (old, new) in OLD_NAMES {
-                    super::migrate::rename(model, old, new);
+                    rename(model, old, new);
                 }
                 if !model.contains_key("provider") {
                     model.insert("provider", toml_edit::value(provider_of(&name)));
-                    super::migrate::put_first(model, "provider");
+                    put_first(model, "provider");
                 }
             }
             models.insert(&name, model);

@@ -8,6 +8,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table
 use super::diagnostic::Diagnostics;
 use super::{Loaded, parse};
 use conductor_config_text::edit::form_of;
+use conductor_config_text::keys::{put_first, rename};
 
 /// Why a text can't be brought to today's form.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +108,7 @@ fn call_main(table: &mut dyn TableLike) {
     if !table.contains_key("alias") {
         table.insert("alias", toml_edit::value("main"));
         // Its name comes first, as in every other binding.
-        table.sort_values_by_name_first("alias");
+        put_first(table, "alias");
     }
 }
 
@@ -184,9 +185,7 @@ fn action(table: &mut dyn TableLike) {
     let inside: &[&str] = match table.get("type").and_then(Item::as_str) {
         Some("Conditional" | "conditional") => {
             for (old, new) in [("if", "condition"), ("then_action", "then"), ("else_action", "else")] {
-                if !table.contains_key(new) {
-                    table.rename(old, new);
-                }
+                rename(table, old, new);
             }
             &["then", "else"]
         }
@@ -213,56 +212,6 @@ fn each(item: Option<&mut Item>, look: &mut dyn FnMut(&mut dyn TableLike)) {
             }
         }
         _ => {}
-    }
-}
-
-/// Gives a key of a table another name, unless that is there; it stays where it is, with what stands around it.
-pub(super) fn rename(table: &mut dyn TableLike, old: &str, new: &str) {
-    if !table.contains_key(new) {
-        table.rename(old, new);
-    }
-}
-
-/// Puts a key of a table before all others.
-pub(super) fn put_first(table: &mut dyn TableLike, key: &str) {
-    table.sort_values_by_name_first(key);
-}
-
-/// What can be done to the keys of both kinds of tables.
-trait Keys {
-    /// Gives a key another name; it stays where it is, with what stands around it.
-    fn rename(&mut self, old: &str, new: &str);
-    /// Puts a key before all others.
-    fn sort_values_by_name_first(&mut self, first: &str);
-}
-
-impl Keys for dyn TableLike + '_ {
-    fn rename(&mut self, old: &str, new: &str) {
-        if !self.contains_key(old) {
-            return;
-        }
-        let keys: Vec<Key> = self.iter().filter_map(|(name, _)| self.key(name).cloned()).collect();
-        for key in keys {
-            let Some(item) = self.remove(key.get()) else { continue };
-            let name = if key.get() == old { new } else { key.get() };
-            self.insert(name, item);
-            if let Some(mut placed) = self.key_mut(name) {
-                *placed.leaf_decor_mut() = key.leaf_decor().clone();
-                *placed.dotted_decor_mut() = key.dotted_decor().clone();
-            }
-        }
-    }
-
-    fn sort_values_by_name_first(&mut self, first: &str) {
-        let keys: Vec<Key> = self.iter().filter_map(|(name, _)| self.key(name).cloned()).collect();
-        for key in keys.iter().filter(|key| key.get() != first) {
-            let Some(item) = self.remove(key.get()) else { continue };
-            self.insert(key.get(), item);
-            if let Some(mut placed) = self.key_mut(key.get()) {
-                *placed.leaf_decor_mut() = key.leaf_decor().clone();
-                *placed.dotted_decor_mut() = key.dotted_decor().clone();
-            }
-        }
     }
 }
 

@@ -12,9 +12,8 @@ use std::sync::{Arc, OnceLock};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::diagnostic::{Diagnostic, Diagnostics};
-use super::include::{self, Included, Part};
-use super::{Loaded, combined, parse_with};
+use super::combined;
+use super::include::Included;
 
 /// One step of the path to a value.
 ///
@@ -58,6 +57,16 @@ impl fmt::Display for Location<'_> {
     }
 }
 
+/// A file's text as a part of a configuration.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The name of the file, as messages show it.
+    pub file: String,
+    pub text: Arc<str>,
+    /// The place of its first byte among those of all parts.
+    pub start: usize,
+}
+
 /// The text of a configuration file, those of the files that it includes, and what is needed to point into them. Cheap
 /// to clone.
 #[derive(Debug, Clone)]
@@ -98,13 +107,8 @@ impl Source {
         Self::of(vec![part], Included::default())
     }
 
-    /// The same of a file with what it includes, and what is wrong with its `include`.
-    pub(super) fn with(file: &str, text: &str, included: &Included) -> (Self, Vec<Diagnostic>) {
-        let (parts, found) = include::parts(file, text.into(), included);
-        (Self::of(parts, included.clone()), found)
-    }
-
-    fn of(parts: Vec<Part>, included: Included) -> Self {
+    /// The texts of a file and of those that it includes, in this order.
+    pub(super) fn of(parts: Vec<Part>, included: Included) -> Self {
         let (lines, spans, hidden) = Default::default();
         Self(Arc::new(Inner { parts, included, lines, spans, hidden }))
     }
@@ -132,26 +136,6 @@ impl Source {
     /// The files that make it up, each with its text: itself, and those that it includes in the order in which they count.
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.0.parts.iter().map(|part| (part.file.as_str(), &*part.text))
-    }
-
-    /// Reads another text of the same file. Of other files it includes what this one does, as it was read; no file is
-    /// read for it.
-    ///
-    /// # Errors
-    /// As [`parse`](super::parse).
-    pub fn parse(&self, text: &str) -> Result<Loaded, Diagnostics> {
-        parse_with(text, self.file(), self.included())
-    }
-
-    /// Reads the same configuration with another text in one of its [files](Self::files); no file is read for it.
-    ///
-    /// # Errors
-    /// As [`parse`](super::parse).
-    pub fn with_text(&self, file: &str, text: &str) -> Result<Loaded, Diagnostics> {
-        if file == self.file() {
-            return self.parse(text);
-        }
-        parse_with(self.text(), self.file(), &self.included().with_text(file, text))
     }
 
     /// The file in which the value at `path` stands, and its text. Of a value that is in none, the file in which the

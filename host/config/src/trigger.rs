@@ -30,7 +30,7 @@ pub struct Trigger {
 /// `"ch1"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
-#[schemars(transform = super::schema::also_in_snake_case)]
+#[schemars(transform = super::spelling::also_in_snake_case)]
 pub enum TriggerEvent {
     /// A note is played.
     Note {

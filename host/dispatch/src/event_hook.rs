@@ -11,8 +11,8 @@ use std::time::Duration;
 use conductor_event::Record;
 use conductor_observer::{Observation, Observed, is_private};
 use conductor_package::capability;
-use conductor_sandbox::actor::{may_watch_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
+use conductor_sandbox::may_run::{may_watch_now, record_trap};
 use conductor_sandbox::{ActionInstance, CallError, PreparedFeature};
 use crossbeam_channel::RecvTimeoutError;
 

@@ -1,4 +1,4 @@
-//! Trying an action again that failed, where its mapping asks for it.
+//! Retries: an action that failed is tried again, where its mapping asks for it.
 //!
 //! A worker that can't do an action says so by [`Envelope::failure`]. If there are tries left, that begins a script, which
 //! waits and hands the action over once more, for the same event. Each try that fails is a failure like any other.

@@ -1,6 +1,6 @@
 //! The owners of a feature's pending timers, so that its timers go when their owner does.
 
-use conductor_sandbox::host_functions::timers::MAX_TIMERS;
+use conductor_sandbox::timer_queue::MAX_TIMERS;
 
 use super::Envelope;
 use super::ledger::Owner;

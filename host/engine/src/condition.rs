@@ -12,8 +12,8 @@ use std::sync::Arc;
 use conductor_event::{DeviceId, Nanos};
 use conductor_local_time::{Days, LocalTime, TimeRange};
 
-use crate::handle::{Shared, SharedGuard};
 use crate::input_state::InputState;
+use crate::snapshot::{Shared, SharedGuard};
 use crate::trigger::{NumberRange, ValueRange};
 
 /// What must be so for a rule to fire.

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::compile::compile;
     use crate::condition::Condition;
-    use crate::engine::{Firing, Sink};
+    use crate::firing::{Firing, Sink};
     use crate::handle::RuleSetHandle;
     use crate::rule::{RuleSource, RuleSpec, Scope};
     use conductor_event::{DeviceEvent, MidiMessage};

@@ -8,9 +8,10 @@
 //! |---|---|
 //! | [`conductor_event`] | what comes in, and the record of what fired |
 //! | [`trigger`], [`condition`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
+//! | [`encoder`] | how far an endless encoder was turned |
 //! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
-//! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
+//! | [`engine`], [`gesture`], [`firing`] | all of it together: events in, rules that fire out, gestures with their deadlines |
 //! | [`musical`] | beats, transport, and actions that wait for the grid |
 //! | [`explain`] | why a rule did not fire |
 //! | [`input_state`] | which keys are down and where controllers stand, for conditions |
@@ -44,15 +45,20 @@
 pub mod choice;
 pub mod compile;
 pub mod condition;
+pub mod encoder;
 pub mod engine;
 pub mod explain;
+pub mod firing;
 pub mod gesture;
 pub mod handle;
 pub mod input_state;
+mod key;
 pub mod mode;
 pub mod musical;
+mod press_decisions;
 pub mod rule;
 pub mod rule_set;
+mod snapshot;
 pub mod trigger;
 
 pub use choice::Choices;
@@ -68,9 +74,10 @@ pub use conductor_message_pattern::{
     OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, SysExPattern, SysExPatternError, check_address,
 };
 pub use conductor_musical_time::{Change as ClockChange, MusicalTime};
-pub use engine::{Engine, Firing, Sink};
+pub use encoder::Encoding;
+pub use engine::Engine;
 pub use explain::{Explanation, Verdict};
-pub use gesture::Encoding;
+pub use firing::{Firing, Sink};
 pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::InputState;
 pub use mode::{ActiveMode, UnknownMode};

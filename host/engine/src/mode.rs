@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use conductor_event::{DeviceId, Event, ModeIx};
 
-use crate::gesture::{Key, KeyChange};
+use crate::key::{Key, KeyChange};
 use crate::rule::{Lasts, Rule};
 use crate::rule_set::RuleSet;
 

@@ -16,8 +16,8 @@ use conductor_event::{Answers, DeviceEvent, DeviceId, Event, MidiMessage, ModeIx
 use conductor_musical_time::{Change, Clock, Message, Settings};
 pub use conductor_musical_time::{Counted, Follower, MusicalEvent, Transport};
 
-use crate::engine::{Firing, Sink};
-use crate::gesture::KeyChange;
+use crate::firing::{Firing, Sink};
+use crate::key::KeyChange;
 
 /// The device that beats and changes of the transport come from.
 pub const DEVICE: &str = "clock";

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use conductor_event::{ArtNetChange, Event, HidEvent, MidiMessage, Nanos, OscArg, OscMessage};
 use conductor_message_pattern::OscPattern;
 use conductor_message_pattern::SysExPattern;
+use conductor_musical_time::{Counted, Transport};
 
-use crate::gesture::Encoding;
-use crate::musical::{Counted, Transport};
+use crate::encoder::Encoding;
 
 /// Numbers from `first` to `last`, both included: notes, controllers and programs 0 to 127, what a gamepad
 /// has 128 to 144, keys 257 to 1023.

@@ -1,9 +1,9 @@
 //! The package store: the folder `<home>/features`, which holds what is installed.
 //!
-//! `installed.toml` is the truth. Packages lie in `blobs/<sha256>.wasm`, and are hashed whenever
-//! they are read. A change is made under a lock, and the file is replaced as a whole: a process that is
-//! killed in the middle leaves the set as it was before, or as it is after. What such a one leaves
-//! lying about is swept away when the store is opened next.
+//! `installed.toml` is the truth, as a lockfile is: each feature with its version, digest and grants. Packages lie in
+//! `blobs/<sha256>.wasm`, and are hashed whenever they are read. A change is made under a lock, and the file is replaced as
+//! a whole: a process that is killed in the middle leaves the set as it was before, or as it is after. What such a one
+//! leaves lying about is swept away when the store is opened next.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

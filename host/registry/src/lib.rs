@@ -29,9 +29,10 @@ use conductor_package::capability::{CapabilityKind, CapabilityRequest};
 use conductor_package::descriptor::{Descriptor, HookPoint};
 use conductor_package::file::{Package, PackageError, PackageInfo};
 use conductor_package::{Contributions, FeatureId, Grants};
-use conductor_sandbox::actor::{Actor, record_trap};
+use conductor_sandbox::actor::Actor;
 use conductor_sandbox::bindings::imports::host_state;
 use conductor_sandbox::control::Change;
+use conductor_sandbox::may_run::record_trap;
 use conductor_sandbox::registrations::{Band, RegisteredSkill};
 use conductor_sandbox::task::StillEnding;
 pub use conductor_sandbox::task::TaskReport;
@@ -695,8 +696,8 @@ pub fn bundled(folder: &Path) -> Vec<PathBuf> {
 mod tests {
     use conductor_observer::sink_message::SinkQueue;
     use conductor_sandbox::Compiler;
-    use conductor_sandbox::host_functions::Services;
-    use conductor_sandbox::host_functions::udp::SystemDatagrams;
+    use conductor_sandbox::datagrams::SystemDatagrams;
+    use conductor_sandbox::services::Services;
     use conductor_stdx::digest::sha256;
 
     use super::*;

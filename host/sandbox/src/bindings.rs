@@ -1,11 +1,8 @@
-//! What `wasmtime` makes of the contract, once per lane, and what a feature's linker holds.
+//! What `wasmtime` makes of the contract, once per lane, and which of its interfaces a feature imports.
 //!
 //! The lanes share every interface in which nothing waits. Where something does, the control lane
 //! has its own, asynchronous, bindings.
 
-use wasmtime::component::{HasSelf, Linker};
-
-use crate::state::InstanceState;
 use conductor_package::descriptor::{Descriptor, Tier};
 use conductor_package::interface::Import;
 
@@ -16,37 +13,37 @@ mod realtime {
         world: "realtime-lane",
         imports: { default: trappable },
         with: {
-            "conductor:feature/install.context": crate::host_functions::install::Context,
-            "conductor:feature/action-registrar.registrar": crate::host_functions::install::ActionRegistrar,
-            "conductor:feature/tool-registrar.registrar": crate::host_functions::install::ToolRegistrar,
-            "conductor:feature/hook-registrar.registrar": crate::host_functions::install::HookRegistrar,
-            "conductor:feature/task-registrar.registrar": crate::host_functions::install::TaskRegistrar,
-            "conductor:feature/skill-registrar.registrar": crate::host_functions::install::SkillRegistrar,
-            "conductor:feature/provider-registrar.registrar": crate::host_functions::install::ProviderRegistrar,
-            "conductor:feature/chat-hook-registrar.registrar": crate::host_functions::install::ChatHookRegistrar,
-            "conductor:feature/diagnostics.sink": crate::host_functions::sinks::DiagnosticSink,
-            "conductor:feature/alerts.sink": crate::host_functions::sinks::AlertSink,
-            "conductor:feature/notifications.sink": crate::host_functions::sinks::NotificationSink,
-            "conductor:feature/udp.network": crate::host_functions::udp::Network,
-            "conductor:feature/udp.target": crate::host_functions::udp::Target,
-            "conductor:feature/http.client": crate::host_functions::http_client::Client,
-            "conductor:feature/store.table": crate::host_functions::store_table::Table,
-            "conductor:feature/files.folder": crate::host_functions::file_folder::Folder,
-            "conductor:feature/git.repository": crate::host_functions::repository::Repository,
-            "conductor:feature/git.snapshot": crate::host_functions::repository::Snapshot,
-            "conductor:feature/programs.access": crate::host_functions::programs::Access,
-            "conductor:feature/programs.process": crate::host_functions::programs::Process,
-            "conductor:feature/midi-out.output": crate::host_functions::midi_out::Output,
-            "conductor:feature/host-state.reader": crate::host_functions::host_state::Reader,
-            "conductor:feature/planning.planner": crate::host_functions::planning::Planner,
-            "conductor:feature/runtime-controls.controls": crate::host_functions::runtime_controls::Controls,
-            "conductor:feature/hardware.access": crate::host_functions::hardware::HardwareAccess,
-            "conductor:feature/privileges.authority": crate::host_functions::privileges::Authority,
-            "conductor:feature/invocations.invocation": crate::host_functions::invocation::Invocation,
-            "conductor:feature/runs.run": crate::host_functions::runs::Run,
-            "conductor:feature/models.access": crate::host_functions::models::Access,
-            "conductor:feature/timers.scheduler": crate::host_functions::timers::Scheduler,
-            "conductor:feature/task-control.controller": crate::host_functions::task_control::Controller,
+            "conductor:feature/install.context": crate::handles::Context,
+            "conductor:feature/action-registrar.registrar": crate::handles::ActionRegistrar,
+            "conductor:feature/tool-registrar.registrar": crate::handles::ToolRegistrar,
+            "conductor:feature/hook-registrar.registrar": crate::handles::HookRegistrar,
+            "conductor:feature/task-registrar.registrar": crate::handles::TaskRegistrar,
+            "conductor:feature/skill-registrar.registrar": crate::handles::SkillRegistrar,
+            "conductor:feature/provider-registrar.registrar": crate::handles::ProviderRegistrar,
+            "conductor:feature/chat-hook-registrar.registrar": crate::handles::ChatHookRegistrar,
+            "conductor:feature/diagnostics.sink": crate::handles::DiagnosticSink,
+            "conductor:feature/alerts.sink": crate::handles::AlertSink,
+            "conductor:feature/notifications.sink": crate::handles::NotificationSink,
+            "conductor:feature/udp.network": crate::handles::Network,
+            "conductor:feature/udp.target": crate::handles::Target,
+            "conductor:feature/http.client": crate::handles::Client,
+            "conductor:feature/store.table": crate::handles::Table,
+            "conductor:feature/files.folder": crate::handles::Folder,
+            "conductor:feature/git.repository": crate::handles::Repository,
+            "conductor:feature/git.snapshot": crate::handles::Snapshot,
+            "conductor:feature/programs.access": crate::handles::ProgramAccess,
+            "conductor:feature/programs.process": crate::handles::Process,
+            "conductor:feature/midi-out.output": crate::handles::Output,
+            "conductor:feature/host-state.reader": crate::handles::Reader,
+            "conductor:feature/planning.planner": crate::handles::Planner,
+            "conductor:feature/runtime-controls.controls": crate::handles::Controls,
+            "conductor:feature/hardware.access": crate::handles::HardwareAccess,
+            "conductor:feature/privileges.authority": crate::handles::Authority,
+            "conductor:feature/invocations.invocation": crate::handles::Invocation,
+            "conductor:feature/runs.run": crate::handles::Run,
+            "conductor:feature/models.access": crate::handles::ModelAccess,
+            "conductor:feature/timers.scheduler": crate::handles::Scheduler,
+            "conductor:feature/task-control.controller": crate::handles::Controller,
         },
     });
 }
@@ -94,11 +91,11 @@ mod control {
             "conductor:feature/provider-registrar": super::realtime::conductor::feature::provider_registrar,
             "conductor:feature/chat-hook-registrar": super::realtime::conductor::feature::chat_hook_registrar,
             "conductor:feature/chat": super::realtime::conductor::feature::chat,
-            "conductor:feature/http.client": crate::host_functions::http_client::Client,
-            "conductor:feature/runs.run": crate::host_functions::runs::Run,
-            "conductor:feature/models.access": crate::host_functions::models::Access,
-            "conductor:feature/programs.access": crate::host_functions::programs::Access,
-            "conductor:feature/programs.process": crate::host_functions::programs::Process,
+            "conductor:feature/http.client": crate::handles::Client,
+            "conductor:feature/runs.run": crate::handles::Run,
+            "conductor:feature/models.access": crate::handles::ModelAccess,
+            "conductor:feature/programs.access": crate::handles::ProgramAccess,
+            "conductor:feature/programs.process": crate::handles::Process,
         },
     });
 }
@@ -136,68 +133,6 @@ impl From<Tier> for imports::types::Tier {
 /// The interfaces whose conditions `descriptor` meets.
 pub fn requested(descriptor: &Descriptor) -> impl Iterator<Item = Import> {
     Import::ALL.iter().copied().filter(|import| import.is_met(descriptor))
-}
-
-/// Puts `imports` into `linker`. Nothing else is there to be called.
-///
-/// # Errors
-/// When an interface is put in twice, which would be a mistake here.
-pub fn link_all(linker: &mut Linker<InstanceState>, imports: &[Import], lane: Lane) -> wasmtime::Result<()> {
-    imports.iter().try_for_each(|import| link(linker, *import, lane))
-}
-
-/// Puts one interface into `linker`, as it is in this lane.
-fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmtime::Result<()> {
-    type Data = HasSelf<InstanceState>;
-    macro_rules! put {
-        ($module:path) => {{
-            use $module as interface;
-            interface::add_to_linker::<_, Data>(linker, |state| state)
-        }};
-    }
-    match (import, lane) {
-        (Import::Types, _) => put!(imports::types),
-        (Import::Install, _) => put!(imports::install),
-        (Import::Devices, _) => put!(imports::devices),
-        (Import::EventDetails, _) => put!(imports::event_details),
-        (Import::Clock, _) => put!(imports::clock),
-        (Import::Random, _) => put!(imports::random),
-        (Import::Signing, _) => put!(imports::signing),
-        (Import::Diagnostics, _) => put!(imports::diagnostics),
-        (Import::Alerts, _) => put!(imports::alerts),
-        (Import::Notifications, _) => put!(imports::notifications),
-        (Import::Udp, _) => crate::host_functions::udp::add_to_linker(linker),
-        (Import::Http, Lane::RealTime) => put!(imports::http),
-        (Import::Http, Lane::Control) => put!(waiting_http),
-        (Import::Store, _) => put!(imports::store),
-        (Import::Files, _) => put!(imports::files),
-        (Import::Git, _) => put!(imports::git),
-        (Import::Programs, Lane::RealTime) => put!(imports::programs),
-        (Import::Programs, Lane::Control) => put!(waiting_programs),
-        (Import::MidiOut, _) => put!(imports::midi_out),
-        (Import::Timers, _) => put!(imports::timers),
-        (Import::Models, Lane::RealTime) => put!(imports::models),
-        (Import::Models, Lane::Control) => put!(waiting_models),
-        (Import::ParallelModels, Lane::RealTime) => put!(imports::parallel_models),
-        (Import::ParallelModels, Lane::Control) => put!(waiting_parallel_models),
-        (Import::Chat, _) => put!(imports::chat),
-        (Import::HostState, _) => put!(imports::host_state),
-        (Import::Planning, _) => put!(imports::planning),
-        (Import::RuntimeControls, _) => put!(imports::runtime_controls),
-        (Import::Hardware, _) => put!(imports::hardware),
-        (Import::Privileges, _) => put!(imports::privileges),
-        (Import::Invocations, _) => put!(imports::invocations),
-        (Import::Runs, Lane::RealTime) => put!(imports::runs),
-        (Import::Runs, Lane::Control) => put!(waiting_runs),
-        (Import::TaskControl, _) => put!(imports::task_control),
-        (Import::ActionRegistrar, _) => put!(imports::action_registrar),
-        (Import::ToolRegistrar, _) => put!(imports::tool_registrar),
-        (Import::HookRegistrar, _) => put!(imports::hook_registrar),
-        (Import::ChatHookRegistrar, _) => put!(imports::chat_hook_registrar),
-        (Import::ProviderRegistrar, _) => put!(imports::provider_registrar),
-        (Import::TaskRegistrar, _) => put!(imports::task_registrar),
-        (Import::SkillRegistrar, _) => put!(imports::skill_registrar),
-    }
 }
 
 /// The record of an event, as it crosses into guests. `device` is its number, `position` that within the

@@ -16,18 +16,13 @@ use crate::bindings::control_exports::{
     state_handover, stateful_tools, tasks, tool_hooks,
 };
 use crate::bindings::{Error, Lane};
-use crate::host_functions::hardware::HardwareAccess;
-use crate::host_functions::host_state::Reader;
-use crate::host_functions::invocation::{Invocation, OnProgress};
-use crate::host_functions::planning::{PlanIds, Planner};
-use crate::host_functions::privileges::Authority;
-use crate::host_functions::runs::Run;
-use crate::host_functions::runtime_controls::Controls;
+use crate::handles::{Authority, Controls, HardwareAccess, Invocation, OnProgress, PlanIds, Planner, Reader, Run};
 use crate::limits;
 use crate::linked::Pre;
-use crate::meter::{self, Call, Class, Limits};
+use crate::meter::{self, Call, Limits};
 use crate::outcome::{CallError, InstallError, ServiceError, ToolOutput, explain};
 use crate::registrations::Registrations;
+use crate::share::Class;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_audit::caller::Caller;
 use conductor_call_args::Named;

@@ -14,10 +14,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wasmtime::{StoreContextMut, Trap, UpdateDeadline};
-
 use crate::limits;
-use crate::state::{FeatureFacts, InstanceState};
 use conductor_stdx::rate::RateLimiter;
 
 /// What the call under way may use, and since when it is watched.
@@ -42,14 +39,14 @@ impl CpuBudget {
     }
 
     /// Whether the call has used up its budget, with the thread's clock at `now`.
-    fn is_spent(&mut self, now: Duration) -> bool {
+    pub(super) fn is_spent(&mut self, now: Duration) -> bool {
         let since = *self.watched_since.get_or_insert(now);
         now.saturating_sub(since) >= self.budget
     }
 
     /// What a call that ends now has taken, about: as many milliseconds as ticks have passed, but no more than this
     /// thread has worked since it was last looked at. Zero for one that ends before a tick.
-    fn taken(&self, ticks: u64) -> Duration {
+    pub(super) fn taken(&self, ticks: u64) -> Duration {
         let passed = u32::try_from(ticks.saturating_sub(self.began_at)).unwrap_or(u32::MAX);
         if passed == 0 { Duration::ZERO } else { worked().min(limits::TICK.saturating_mul(passed)) }
     }
@@ -89,7 +86,7 @@ impl Default for CpuShare {
 }
 
 impl CpuShare {
-    fn charge(&self, now: Instant, time: Duration) {
+    pub(super) fn charge(&self, now: Instant, time: Duration) {
         self.rate.charge(now, time.as_secs_f64() * 1000.0);
         if self.rate.is_spent(now) {
             self.spent.store(true, Ordering::Relaxed);
@@ -121,26 +118,6 @@ impl CpuShare {
         }
         due
     }
-}
-
-/// Charges a call that ends now.
-pub(super) fn charge(facts: &FeatureFacts, budget: &CpuBudget) -> Duration {
-    let taken = budget.taken(facts.shared.at_work.ticks());
-    if !taken.is_zero() {
-        facts.shared.at_work.note();
-        facts.cpu_share.charge(Instant::now(), taken);
-    }
-    taken
-}
-
-/// Called at every tick of a call: go on, or trap.
-pub(super) fn on_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime::Result<UpdateDeadline> {
-    let state = store.data_mut();
-    state.facts.shared.at_work.note();
-    if state.cpu.is_spent(thread_time()) {
-        return Err(Trap::Interrupt.into());
-    }
-    Ok(UpdateDeadline::Continue(1))
 }
 
 /// CPU time that this thread has used.

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use conductor_event::Nanos;
 use conductor_package::capability::CapabilityKind;
 use conductor_package::descriptor::HookPoint;
-use wasmtime::Store;
+use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline};
 
 use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle, timer_events};
 use crate::bindings::{Error, Event, Lane};
-use crate::cpu::{self, CpuBudget};
-use crate::host_functions::event_details::EventDetails;
-use crate::host_functions::timers::Timer;
+use crate::cpu::{CpuBudget, thread_time};
+use crate::event_details::EventDetails;
 use crate::limits;
 use crate::linked::Pre;
 use crate::outcome::{CallError, InstallError, explain};
 use crate::registrations::RegisteredAction;
 use crate::state::{FeatureFacts, InstanceState};
+use crate::timer_queue::Timer;
 
 /// An instance with its store: one at a time may call into it.
 pub struct ActionInstance {
@@ -46,7 +46,7 @@ impl ActionInstance {
         let (has_actions, has_events) = (!descriptor.actions.is_empty(), descriptor.hooks_at(HookPoint::Events));
         let has_timers = descriptor.requests(CapabilityKind::Timers);
         let mut store = InstanceState::store(pre.engine(), facts, Lane::RealTime);
-        store.epoch_deadline_callback(cpu::on_tick);
+        store.epoch_deadline_callback(on_tick);
         begin(&mut store, limits::INSTALL_BUDGET);
         let instance = pre.instantiate(&mut store).map_err(instantiate)?;
         // What the descriptor declares is there: the type was checked against it.
@@ -182,13 +182,13 @@ impl ActionInstance {
         begin(&mut self.store, limits::EVENTS_BUDGET);
         let result = events.call_events(&mut self.store, batch, missed).map(Ok);
         let state = self.store.data();
-        state.facts.shared.lane_share.charge(Instant::now(), cpu::charge(&state.facts, &state.cpu));
+        state.facts.shared.lane_share.charge(Instant::now(), charge(&state.facts, &state.cpu));
         self.outcome_uncharged(result, limits::EVENTS_BUDGET)
     }
 
     fn outcome<T>(&mut self, result: wasmtime::Result<Result<T, Error>>, budget: Duration) -> Result<T, CallError> {
         let state = self.store.data();
-        cpu::charge(&state.facts, &state.cpu);
+        charge(&state.facts, &state.cpu);
         self.outcome_uncharged(result, budget)
     }
 
@@ -218,4 +218,24 @@ fn begin(store: &mut Store<InstanceState>, budget: Duration) {
     state.timers.end();
     state.cpu = CpuBudget::new(budget, state.facts.shared.at_work.ticks());
     store.set_epoch_deadline(1);
+}
+
+/// Charges a call that ends now.
+fn charge(facts: &FeatureFacts, budget: &CpuBudget) -> Duration {
+    let taken = budget.taken(facts.shared.at_work.ticks());
+    if !taken.is_zero() {
+        facts.shared.at_work.note();
+        facts.cpu_share.charge(Instant::now(), taken);
+    }
+    taken
+}
+
+/// Called at every tick of a call: go on, or trap.
+fn on_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime::Result<UpdateDeadline> {
+    let state = store.data_mut();
+    state.facts.shared.at_work.note();
+    if state.cpu.is_spent(thread_time()) {
+        return Err(Trap::Interrupt.into());
+    }
+    Ok(UpdateDeadline::Continue(1))
 }

@@ -11,6 +11,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::bindings::{self, Lane};
 use crate::cache::{Code, CodeFile};
+use crate::host_functions;
 use crate::state::InstanceState;
 use crate::wasi;
 use conductor_package::file::Package;
@@ -85,7 +86,7 @@ impl Linked {
 
     fn link(&self, component: &Component) -> wasmtime::Result<Pre> {
         let mut linker = Linker::<InstanceState>::new(&self.engine);
-        bindings::link_all(&mut linker, &self.imports, self.lane)?;
+        host_functions::link_all(&mut linker, &self.imports, self.lane)?;
         if self.has_wasi {
             wasi::link(&mut linker)?;
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::bindings::Lane;
 use crate::bindings::control_exports::migration;
 use crate::control::{ControlInstance, MIGRATION, export};
-use crate::host_functions::store_table::Table;
+use crate::handles::Table;
 use crate::meter::{self, Call};
 use crate::outcome::{CallError, InstallError};
 use crate::state::InstanceState;

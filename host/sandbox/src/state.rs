@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,21 +11,20 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::WasiCtx;
 
-use crate::actor::PooledInstance;
 use crate::bindings::{Error, Lane};
 use crate::cpu::{CpuBudget, CpuShare};
 use crate::epoch::BusyGuests;
-use crate::host_functions::Services;
-use crate::host_functions::event_details::EventDetails;
-use crate::host_functions::install::Context;
-use crate::host_functions::timers::Timers;
+use crate::event_details::EventDetails;
+use crate::handles::Context;
 use crate::limits::{self, FeatureMemory, Limiter};
-use crate::meter::{ControlShare, Meter, Throttled};
 use crate::quarantine::{Quarantine, Quarantines};
 use crate::registrations::Registrations;
-use crate::task::TaskSet;
-use crate::wasi::World;
+use crate::services::Services;
+use crate::share::{ControlShare, Meter, Throttled};
+use crate::task_set::TaskSet;
+use crate::timer_queue::Timers;
 use conductor_net::endpoint::Endpoint;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
 use conductor_package::Grants;
@@ -51,7 +51,7 @@ pub(super) struct Shared {
     /// The traps of features, which outlive an installation.
     pub(super) quarantines: Arc<Quarantines>,
     /// The instances that actors have.
-    pub(super) instances: Arc<Budget<PooledInstance>>,
+    pub(super) instances: Arc<Budget>,
 }
 
 impl Shared {
@@ -284,6 +284,16 @@ impl FeatureFacts {
 /// on its way from the disk the first time, and that is not its fault.
 fn is_first(done: &AtomicBool) -> bool {
     !done.load(Ordering::Relaxed) && !done.swap(true, Ordering::Relaxed)
+}
+
+/// What an instance has of WASI; made when it first asks for something.
+#[derive(Default)]
+pub(crate) struct World(pub(crate) Option<Box<WasiCtx>>);
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("World").field(&self.0.is_some()).finish()
+    }
 }
 
 /// The data of one store.

@@ -5,16 +5,19 @@
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::actor::{check_quarantine, record_trap};
+use crate::may_run::{check_quarantine, record_trap};
+use crate::task_set::OnDemand;
 use crate::{CallError, PreparedFeature};
 use conductor_package::descriptor::{Restart, TaskDeclaration};
+
+pub use crate::task_set::StillEnding;
 
 /// The pause before the first restart; it doubles each time.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
@@ -63,12 +66,10 @@ impl fmt::Display for TaskState {
     }
 }
 
-/// A background task. Dropping the one that [`new`](Self::new) returned stops it for good.
+/// A background task. Dropping it stops it for good.
 #[derive(Debug)]
 pub struct Task {
     shared: Arc<Shared>,
-    /// Whether its end is the task's: not of those that a [`TaskSet`] lends.
-    owns: bool,
 }
 
 #[derive(Debug)]
@@ -109,10 +110,37 @@ impl Shared {
     }
 }
 
-/// A task can't be started: its last run is still ending, or its feature is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is still ending")]
-pub struct StillEnding;
+impl OnDemand for Shared {
+    fn name(&self) -> &str {
+        &self.declared.name
+    }
+
+    fn start(self: Arc<Self>) -> Result<(), StillEnding> {
+        let mut run = self.run();
+        match run.state {
+            TaskState::Running | TaskState::Waiting { .. } => return Ok(()),
+            TaskState::Stopping => return Err(StillEnding),
+            _ => {}
+        }
+        if run.is_closed {
+            return Err(StillEnding);
+        }
+        run.state = TaskState::Running;
+        (run.ending, run.ended) = (CancellationToken::new(), CancellationToken::new());
+        let (shared, ending) = (Arc::clone(&self), run.ending.clone());
+        let ended = run.ended.clone().drop_guard();
+        self.feature.runtime().spawn(async move {
+            let state = supervise(&shared, &ending).await;
+            shared.set(state);
+            drop(ended);
+        });
+        Ok(())
+    }
+
+    fn end(&self) {
+        self.stop();
+    }
+}
 
 /// A task as text and numbers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -133,8 +161,9 @@ impl Task {
         ended.cancel();
         let run = Run { state: TaskState::Idle, starts: 0, ending: CancellationToken::new(), ended, is_closed: false };
         let shared = Arc::new(Shared { declared: declared.clone(), run: Mutex::new(run), feature });
-        shared.feature.facts().tasks.add(&shared);
-        Self { shared, owns: true }
+        let found = Arc::downgrade(&shared);
+        shared.feature.facts().tasks.add(found);
+        Self { shared }
     }
 
     /// A task that runs.
@@ -155,25 +184,7 @@ impl Task {
     /// # Errors
     /// [`StillEnding`].
     pub fn run(&self) -> Result<(), StillEnding> {
-        let mut run = self.shared.run();
-        match run.state {
-            TaskState::Running | TaskState::Waiting { .. } => return Ok(()),
-            TaskState::Stopping => return Err(StillEnding),
-            _ => {}
-        }
-        if run.is_closed {
-            return Err(StillEnding);
-        }
-        run.state = TaskState::Running;
-        (run.ending, run.ended) = (CancellationToken::new(), CancellationToken::new());
-        let (shared, ending) = (Arc::clone(&self.shared), run.ending.clone());
-        let ended = run.ended.clone().drop_guard();
-        self.shared.feature.runtime().spawn(async move {
-            let state = supervise(&shared, &ending).await;
-            shared.set(state);
-            drop(ended);
-        });
-        Ok(())
+        Arc::clone(&self.shared).start()
     }
 
     /// Stops it, if it runs, and returns before it has ended. It can be started again.
@@ -195,33 +206,8 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        if self.owns {
-            self.shared.run().is_closed = true;
-            self.shared.stop();
-        }
-    }
-}
-
-/// The tasks of one feature that are there, by which its instances find them.
-#[derive(Debug, Default)]
-pub struct TaskSet(Mutex<Vec<Weak<Shared>>>);
-
-impl TaskSet {
-    fn tasks(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
-        self.0.lock()
-    }
-
-    fn add(&self, task: &Arc<Shared>) {
-        let mut tasks = self.tasks();
-        tasks.retain(|task| task.strong_count() > 0);
-        tasks.push(Arc::downgrade(task));
-    }
-
-    /// The task of this name. `None` if there is none, or its feature is not in force.
-    pub(crate) fn find(&self, name: &str) -> Option<Task> {
-        let tasks = self.tasks();
-        let shared = tasks.iter().filter_map(Weak::upgrade).find(|task| task.declared.name == name)?;
-        Some(Task { shared, owns: false })
+        self.shared.run().is_closed = true;
+        self.shared.stop();
     }
 }
 

@@ -7,7 +7,6 @@
 //! WASI can wait, so the real-time lane does not have it; see [`conductor_package::check`].
 
 use parking_lot::Mutex;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,16 +33,6 @@ const MAX_WRITE: usize = 4096;
 /// When it is in there already, which would be a mistake here.
 pub fn link(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)
-}
-
-/// What an instance has of it; made when it first asks for something.
-#[derive(Default)]
-pub struct World(Option<Box<WasiCtx>>);
-
-impl fmt::Debug for World {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("World").field(&self.0.is_some()).finish()
-    }
 }
 
 impl WasiView for InstanceState {
@@ -174,8 +163,8 @@ impl OutputStream for Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_functions::Services;
-    use crate::host_functions::udp::SystemDatagrams;
+    use crate::datagrams::SystemDatagrams;
+    use crate::services::Services;
     use crate::state::Shared;
     use conductor_observer::sink_message::SinkQueue;
     use conductor_package::{Descriptor, Grants};

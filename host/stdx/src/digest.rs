@@ -1,4 +1,4 @@
-//! SHA-256, and bytes as hex digits.
+//! Digests (content hashes): SHA-256, and bytes as hex digits.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,4 +1,5 @@
-//! Long work for clients, on threads beside the ones that answer, of which each kind of client has so many.
+//! Jobs: long work for clients, on a thread pool beside the threads that answer, in which each kind of client has so many
+//! places.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -161,9 +161,21 @@ impl<T> Pool<T> {
 
 /// A bound on the things of several pools together, in use or kept.
 #[derive(Debug)]
-pub struct Budget<T> {
+pub struct Budget {
     places: Arc<Semaphore>,
-    pools: Mutex<Vec<Weak<Pool<T>>>>,
+    pools: Mutex<Vec<Weak<dyn GivesWay>>>,
+}
+
+/// A pool, whatever is in it.
+trait GivesWay: Send + Sync {
+    /// See [`Pool::drop_spare`].
+    fn give_way(&self);
+}
+
+impl<T: Send> GivesWay for Pool<T> {
+    fn give_way(&self) {
+        self.drop_spare();
+    }
 }
 
 /// The part of a [`Budget`] that one thing takes, to be dropped with it.
@@ -171,17 +183,18 @@ pub struct Budget<T> {
 #[must_use]
 pub struct Share(#[expect(dead_code, reason = "dropping it gives it back")] OwnedSemaphorePermit);
 
-impl<T> Budget<T> {
+impl Budget {
     /// A budget of `size` things.
     pub fn new(size: usize) -> Self {
         Self { places: Arc::new(Semaphore::new(size)), pools: Mutex::default() }
     }
 
     /// Has what is idle in this pool give way to what is made for others.
-    pub fn add(&self, pool: &Arc<Pool<T>>) {
+    pub fn add<T: Send + 'static>(&self, pool: &Arc<Pool<T>>) {
+        let pool = Arc::downgrade(pool);
         let mut pools = self.pools.lock();
         pools.retain(|pool| pool.strong_count() > 0);
-        pools.push(Arc::downgrade(pool));
+        pools.push(pool);
     }
 
     /// A share for a thing that is to be made. `None` if all there are is taken by what can't be dropped.
@@ -189,7 +202,7 @@ impl<T> Budget<T> {
         let take = || Arc::clone(&self.places).try_acquire_owned().ok();
         let share = take().or_else(|| {
             let pools: Vec<_> = self.pools.lock().iter().filter_map(Weak::upgrade).collect();
-            pools.iter().for_each(|pool| pool.drop_spare());
+            pools.iter().for_each(|pool| pool.give_way());
             take()
         });
         share.map(Share)

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, Result, anyhow};
 use conductor_sandbox::ActionInstance;
 use conductor_sandbox::bindings::Event;
-use conductor_sandbox::host_functions::udp::Datagrams as _;
+use conductor_sandbox::datagrams::Datagrams as _;
 use osc_output::incoming::Incoming;
 use osc_output::message::Message;
 use osc_output::params::ArgValue;

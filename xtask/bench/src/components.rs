@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::{Grants, Package};
-use conductor_sandbox::host_functions::Services;
+use conductor_sandbox::services::Services;
 use conductor_sandbox::{Compiler, PreparedFeature, Sandbox};
 
 use crate::datagrams::Discard;

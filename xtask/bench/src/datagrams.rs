@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use conductor_sandbox::datagrams::{DatagramSender, Datagrams};
 use crossbeam_channel::Sender;
 
 fn no_names<T>() -> io::Result<T> {

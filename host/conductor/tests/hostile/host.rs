@@ -12,7 +12,7 @@ use conductor_host::control::gate::{ToolError, ToolRequest};
 use conductor_host::host::Host;
 use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;
-use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use conductor_sandbox::datagrams::{DatagramSender, Datagrams};
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Folder, Recorded, features, path, pins, until};

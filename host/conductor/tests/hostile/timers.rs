@@ -9,7 +9,7 @@ use conductor_dispatch::{Envelope, WorkerCounters};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Grants;
-use conductor_sandbox::host_functions::timers::MAX_TIMERS;
+use conductor_sandbox::timer_queue::MAX_TIMERS;
 
 use crate::lab::{Lab, envelope, guest, until};
 

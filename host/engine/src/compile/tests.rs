@@ -4,7 +4,7 @@ use conductor_local_time::{Days, TimeRange};
 use conductor_message_pattern::{OscPattern, SysExPattern};
 
 use super::*;
-use crate::gesture::Encoding;
+use crate::encoder::Encoding;
 use crate::trigger::{Edge, Push, Readings, Rotation};
 
 fn note(first: u16, last: u16, min: u16, max: u16, channel: Option<u8>) -> Trigger {

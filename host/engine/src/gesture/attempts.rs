@@ -1,58 +1,12 @@
 //! The state of gesture recognition on one device: attempts with their deadlines, and rules that wait for the end of
 //! some.
 
-use conductor_event::{ChordEvent, DeviceId, Event, GestureEvent, ModeIx, Nanos, Press};
+use conductor_event::{ChordEvent, DeviceId, Event, ModeIx, Nanos};
 
-use super::work::KeyChange;
+use crate::key::Key;
 
 /// Rule sets that are kept for what is under way in them.
 pub(crate) const MAX_RULE_SETS: usize = 4;
-
-/// A key of a device: a note on a channel, or a button or key of what has no channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    /// 0 to 15; [`Key::NO_CHANNEL`] for a button.
-    channel: u8,
-    number: u16,
-}
-
-impl Key {
-    const NO_CHANNEL: u8 = 0xFF;
-
-    pub(crate) fn note(channel: u8, note: u8) -> Self {
-        Self { channel, number: note.into() }
-    }
-
-    pub(crate) fn button(button: u16) -> Self {
-        Self { channel: Self::NO_CHANNEL, number: button }
-    }
-
-    pub(crate) fn number(self) -> u16 {
-        self.number
-    }
-
-    pub(crate) fn is_note_on(self, channel: u8) -> bool {
-        self.channel == channel
-    }
-
-    pub(crate) fn is_note(self) -> bool {
-        self.channel != Self::NO_CHANNEL
-    }
-
-    /// The key whose press an event is, or with whose press a gesture was complete; `None` if it is no press.
-    pub(crate) fn pressed(event: &Event) -> Option<Self> {
-        let press = match event {
-            Event::Gesture(GestureEvent::LongPress { press, .. } | GestureEvent::DoubleTap { press, .. }) => *press,
-            Event::Gesture(GestureEvent::Chord(chord)) => *chord.presses().last()?,
-            event => return KeyChange::of(event).pressed(),
-        };
-        Some(press.channel().map_or(Self::button(press.key), |channel| Self { channel, number: press.key }))
-    }
-
-    pub(crate) fn press(self, velocity: u8) -> Press {
-        Press::new(self.is_note().then_some(self.channel), self.number, velocity)
-    }
-}
 
 /// What an attempt waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

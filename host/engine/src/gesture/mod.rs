@@ -48,10 +48,7 @@
 //!   rule that would have to wait fires at once.
 
 mod attempts;
-mod encoder;
 mod work;
 
-pub use encoder::Encoding;
-
-pub(crate) use attempts::{Attempts, Goal, Key, MAX_RULE_SETS};
-pub(crate) use work::{Deferred, Here, KeyChange, MAX_DEFERRED, Work};
+pub(crate) use attempts::{Attempts, Goal, MAX_RULE_SETS};
+pub(crate) use work::{Deferred, Here, MAX_DEFERRED, Work};

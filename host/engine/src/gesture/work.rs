@@ -4,13 +4,14 @@ use conductor_event::{
     Cause, ChordEvent, Event, Fired, GestureEvent, HidEvent, MidiMessage, ModeIx, Nanos, Record, RuleId,
 };
 
-use super::attempts::{Attempt, Attempts, Goal, Key, MAX_RULE_SETS, Presses, Waiting};
-use crate::choice::PressDecisions;
+use super::attempts::{Attempt, Attempts, Goal, MAX_RULE_SETS, Presses, Waiting};
 use crate::condition::EvalContext;
-use crate::engine::{Firing, Sink};
+use crate::firing::{Firing, Sink};
 use crate::handle::RuleSetGuard;
 use crate::input_state::{fourteen_bits, parameter};
+use crate::key::{Key, KeyChange};
 use crate::mode::NextMode;
+use crate::press_decisions::PressDecisions;
 use crate::rule::Rule;
 use crate::rule_set::RuleSet;
 use crate::trigger::{Push, Readings, Trigger};
@@ -20,48 +21,6 @@ pub(crate) const MAX_DEFERRED: usize = 16;
 /// How long the coarse part of a control waits for the fine part. Between them is one message of three
 /// bytes, which takes a millisecond on a MIDI cable.
 const FINE_PART: Nanos = 3_000_000;
-
-/// What an event does to keys.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum KeyChange {
-    Down(Key, u8),
-    Up(Key),
-    /// All notes of a channel, or of all, come up.
-    AllUp(Option<u8>),
-    None,
-}
-
-impl KeyChange {
-    pub(crate) fn of(event: &Event) -> Self {
-        match *event {
-            Event::Midi(MidiMessage::NoteOn { channel, note, velocity }) => {
-                Self::Down(Key::note(channel, note), velocity)
-            }
-            Event::Midi(MidiMessage::NoteOff { channel, note, .. }) => Self::Up(Key::note(channel, note)),
-            Event::Hid(HidEvent::Button { button, pressed: true }) => Self::Down(Key::button(button), 127),
-            Event::Hid(HidEvent::Button { button, pressed: false }) => Self::Up(Key::button(button)),
-            Event::Midi(MidiMessage::ControlChange { channel, controller: 120 | 123..=127, .. }) => {
-                Self::AllUp(Some(channel))
-            }
-            Event::Midi(MidiMessage::Reset) => Self::AllUp(None),
-            _ => Self::None,
-        }
-    }
-
-    /// The key that goes down.
-    pub(crate) fn pressed(self) -> Option<Key> {
-        if let Self::Down(key, _) = self { Some(key) } else { None }
-    }
-
-    /// Whether the key is up then, or was: one that goes down may not have come up where its end was lost.
-    pub(crate) fn lets_go(self, key: Key) -> bool {
-        match self {
-            Self::Down(other, _) | Self::Up(other) => other == key,
-            Self::AllUp(channel) => channel.is_none_or(|channel| key.is_note_on(channel)) && key.is_note(),
-            Self::None => false,
-        }
-    }
-}
 
 /// The rules that defer and matched an event, in order.
 #[derive(Default)]

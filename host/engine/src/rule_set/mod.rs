@@ -8,7 +8,7 @@ use conductor_event::hash::StableHasher;
 use conductor_event::{DeviceId, Event, ModeIx};
 
 use crate::condition::{Condition, EvalContext};
-use crate::gesture::Encoding;
+use crate::encoder::Encoding;
 use crate::musical::ClockSource;
 use crate::rule::Rule;
 use crate::trigger::Trigger;

@@ -23,7 +23,7 @@ use conductor_policy::{Consent, Policy, RateDecision};
 use conductor_registry::{Registry, Tool};
 use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::control::{Decision, ToolCall};
-use conductor_sandbox::host_functions::invocation::OnProgress;
+use conductor_sandbox::handles::OnProgress;
 use conductor_sandbox::limits;
 use conductor_sandbox::{CallError, RegisteredTool, ServiceError, ToolOutput};
 use conductor_terminal::excerpt;

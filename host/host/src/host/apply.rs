@@ -25,7 +25,7 @@ use conductor_config::{Diagnostics, Loaded};
 use conductor_config_text::{diff, edit};
 use conductor_dispatch::describe_rule;
 use conductor_observer::{Observation, PlanChange, PlanStep, is_private};
-use conductor_sandbox::host_functions::planning::{ProposedChange, ProposedPlan};
+use conductor_sandbox::host_view::{ProposedChange, ProposedPlan};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::changes::HostChange;
 use conductor_stdx::plain_file;

@@ -16,7 +16,7 @@ use conductor_observer::{LockChange, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
 use conductor_registry::FeatureReport;
 use conductor_rules::Overlaps;
-use conductor_sandbox::host_functions::host_state::HostView as _;
+use conductor_sandbox::host_view::HostView as _;
 use conductor_stdx::changes::HostChange;
 
 /// Why the show was not locked or unlocked as asked.

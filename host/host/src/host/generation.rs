@@ -20,7 +20,7 @@ use conductor_dispatch::{Action, describe_rule, describe_rule_id};
 use conductor_policy::Policy;
 use conductor_registry::Registry;
 use conductor_sandbox::bindings::Error;
-use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
+use conductor_sandbox::model_view::{Answer, Later, ModelView};
 
 /// A configuration in force and all that was made of it.
 #[derive(Debug, Clone)]

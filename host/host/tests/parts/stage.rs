@@ -31,7 +31,7 @@ use conductor_observer::Observation;
 use conductor_ports::engine_input::Input;
 use conductor_ports::simulated::SimulatedPorts;
 use conductor_ports::{Direction, PortInfo, Protocol};
-use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use conductor_sandbox::datagrams::{DatagramSender, Datagrams};
 use conductor_stdx::clock::{Clock, ManualClock};
 use conductor_timeline::{Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;

@@ -2,20 +2,13 @@
 
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::imports::files;
 use crate::bindings::{Error, Lane};
+use crate::handles::{Context, Folder};
 use crate::state::InstanceState;
 use conductor_package::capability::Capability;
 use conductor_services::error::ServiceError;
 use conductor_services::files::{GrantedFolder, Kind};
-
-/// The guest's handle to a folder.
-#[derive(Debug)]
-pub struct Folder {
-    /// None in the real-time lane.
-    folder: Option<GrantedFolder>,
-}
 
 impl InstanceState {
     /// The folder that was granted for a purpose; to write only if that was asked for and granted.

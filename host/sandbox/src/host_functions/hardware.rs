@@ -4,16 +4,11 @@ use wasmtime::component::Resource;
 
 use crate::bindings::Error;
 use crate::bindings::imports::hardware;
+use crate::handles::HardwareAccess;
 use crate::state::{FeatureFacts, InstanceState};
-use conductor_call_args::Named;
 use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::consent;
 use conductor_terminal::excerpt;
-
-/// The guest's handle to devices, for one call that a person confirmed: it reaches the devices, and sends the bytes, that
-/// the call's arguments name, because these are what the person was shown.
-#[derive(Debug)]
-pub struct HardwareAccess(pub(crate) Named);
 
 impl FeatureFacts {
     /// Whether both the descriptor and the grants let it send system exclusive messages to `target`: such a

@@ -1,121 +1,19 @@
-//! What the host knows: the guest's handle to look, and what of the host it looks at.
+//! The contract's `host-state`: what the host knows, as far as the guest's handle shows it.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
-use conductor_event::{DeviceId, Event, Nanos};
-use conductor_listening::Listening;
+use conductor_event::DeviceId;
 use conductor_package::capability;
 use conductor_package::capability::CapabilityKind;
 use conductor_terminal::excerpt_lines;
 use wasmtime::component::Resource;
 
-use super::install::Context;
-use super::planning::ProposedPlan;
-use crate::bindings::imports::{hardware, host_state, planning};
+use crate::bindings::imports::host_state;
 use crate::bindings::{self, Error, Lane};
+use crate::handles::{Context, Reader};
+use crate::host_view::HostView;
 use crate::limits::MAX_TEXT;
 use crate::state::InstanceState;
-
-/// The host, as features see it within their grants. Nothing that it returns holds private values of the configuration.
-pub trait HostView: Debug + Send + Sync {
-    /// The mode in force; empty if there are no modes.
-    fn mode(&self) -> String;
-    /// The configuration in force.
-    fn config(&self) -> String;
-    /// What is wrong with another configuration, or doubtful.
-    fn findings(&self, text: &str) -> Vec<host_state::Finding>;
-    /// Every port.
-    fn ports(&self) -> Vec<host_state::Port>;
-    /// Every binding.
-    fn bindings(&self) -> Vec<host_state::Binding>;
-    /// How it is.
-    fn status(&self) -> host_state::Status;
-    /// Every feature.
-    fn features(&self) -> Vec<host_state::Feature>;
-    /// Every action that a mapping may have: the host's, then those of the features in force.
-    fn actions(&self) -> Vec<host_state::Action>;
-    /// The plans that wait for a person. Reads the disk.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] if they can't be read.
-    fn plans(&self) -> Result<Vec<host_state::WaitingPlan>, Error>;
-    /// Has a plan wait for a person. Nothing is changed, installed or started. Writes to the disk.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, [`Error::Denied`] if only a person may change that,
-    /// [`Error::Exhausted`] if too many plans wait, [`Error::Unavailable`] if it can't be kept.
-    fn propose(&self, proposal: ProposedPlan) -> Result<planning::Proposal, Error>;
-    /// What each rule would make of an event, in the words of the timeline language.
-    ///
-    /// # Errors
-    /// A sentence, if it is no event, or there is no such mode.
-    fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<host_state::Explanation>, String>;
-    /// The last events, oldest first.
-    fn events(&self, limit: usize) -> Vec<(Nanos, DeviceId, Event)>;
-    /// The last events with the rules that fired, oldest first.
-    fn captured(&self, limit: usize) -> Vec<Captured>;
-    /// Makes a mode the one in force.
-    ///
-    /// # Errors
-    /// A sentence, if there is no such mode.
-    fn switch_mode(&self, mode: &str) -> Result<(), String>;
-    /// Stops hearing a device, or hears it again. Waits for the ports thread.
-    ///
-    /// # Errors
-    /// A sentence, if there is no such device.
-    fn mute(&self, device: &str, muted: bool) -> Result<(), String>;
-    /// The sessions in which every port is heard; `None` if there are no ports.
-    fn listening(&self) -> Option<&Arc<Listening>> {
-        None
-    }
-    /// Sends one MIDI message, whole, to the output of this name.
-    ///
-    /// # Errors
-    /// A sentence: no such output, no MIDI message, a port that is gone.
-    fn send_midi(&self, target: &str, message: &[u8]) -> Result<(), MidiRefusal>;
-    /// Asks the device behind an output who it is, and waits for the answer; `None` if it does not answer.
-    ///
-    /// # Errors
-    /// As of [`send_midi`](Self::send_midi).
-    fn probe(&self, target: &str) -> Result<Option<hardware::Identity>, MidiRefusal>;
-    /// Does an action once, and says what was done.
-    ///
-    /// # Errors
-    /// What is wrong with it, or who could not do it.
-    fn perform(&self, action: serde_json::Value) -> Result<String, String>;
-}
-
-/// An event that came, and what came of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Captured {
-    /// When.
-    pub at: Nanos,
-    /// Where it came from.
-    pub device: DeviceId,
-    /// What it is.
-    pub event: Event,
-    /// The rules that fired.
-    pub fired: Vec<String>,
-}
-
-/// Why a message was not sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MidiRefusal {
-    /// The bytes are no MIDI message.
-    Invalid(String),
-    /// The output is not there, or is behind.
-    Unavailable(String),
-}
-
-impl From<MidiRefusal> for Error {
-    fn from(refusal: MidiRefusal) -> Self {
-        match refusal {
-            MidiRefusal::Invalid(text) => Self::Invalid(text),
-            MidiRefusal::Unavailable(text) => Self::Unavailable(text),
-        }
-    }
-}
 
 /// The longest configuration that is checked for a guest, in bytes (1 MiB).
 const MAX_CHECKED: usize = 1 << 20;
@@ -123,13 +21,6 @@ const MAX_CHECKED: usize = 1 << 20;
 const MAX_ASKED: usize = 1024;
 /// Events that are listed as text at once, at most.
 const MAX_CAPTURED: u32 = 256;
-
-/// The guest's handle to look.
-#[derive(Debug)]
-pub struct Reader {
-    /// Within a tool call everything may be read.
-    pub(crate) in_call: bool,
-}
 
 impl InstanceState {
     pub(super) fn view(&self) -> Result<Arc<dyn HostView>, Error> {

@@ -4,17 +4,11 @@ use std::sync::Arc;
 
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::imports::http;
 use crate::bindings::{Error, waiting_http};
+use crate::handles::{Client, Context};
 use crate::state::InstanceState;
-use conductor_services::http::{HttpError, HttpScope, Request, Response, SecretUse};
-
-/// The guest's handle to the hosts of one grant.
-#[derive(Debug)]
-pub struct Client {
-    scope: Arc<HttpScope>,
-}
+use conductor_services::http::{HttpError, Request, Response, SecretUse};
 
 impl InstanceState {
     fn open_client(

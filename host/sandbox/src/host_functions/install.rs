@@ -7,36 +7,14 @@ use crate::bindings::imports::{
     action_registrar, chat, chat_hook_registrar, hook_registrar, install, provider_registrar, skill_registrar,
     task_registrar, tool_registrar, types,
 };
+use crate::handles::{
+    ActionRegistrar, ChatHookRegistrar, Context, HookRegistrar, ProviderRegistrar, SkillRegistrar, TaskRegistrar,
+    ToolRegistrar,
+};
 use crate::registrations::Band;
 use crate::state::InstanceState;
 use conductor_package::capability::CapabilityKind;
 use conductor_package::descriptor::HookPoint;
-
-/// The installation that is under way. In the handle table for the length of `install` only.
-#[derive(Debug)]
-pub struct Context;
-
-/// The registrar for actions.
-#[derive(Debug)]
-pub struct ActionRegistrar;
-/// The registrar for tools.
-#[derive(Debug)]
-pub struct ToolRegistrar;
-/// The registrar for hooks.
-#[derive(Debug)]
-pub struct HookRegistrar;
-/// The registrar for background tasks.
-#[derive(Debug)]
-pub struct TaskRegistrar;
-/// The registrar for providers.
-#[derive(Debug)]
-pub struct ProviderRegistrar;
-/// The registrar for hooks around what models are asked.
-#[derive(Debug)]
-pub struct ChatHookRegistrar;
-/// The registrar for skills.
-#[derive(Debug)]
-pub struct SkillRegistrar;
 
 impl types::Host for InstanceState {}
 impl chat::Host for InstanceState {}

@@ -2,25 +2,12 @@
 
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::Error;
 use crate::bindings::imports::midi_out;
+use crate::handles::{Context, Output};
 use crate::state::InstanceState;
 use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::consent;
-
-/// Where MIDI messages of features go in place of the host's outputs.
-pub trait MidiSink: std::fmt::Debug + Send + Sync {
-    /// Takes one whole message to the output of this name.
-    fn send(&self, output: &str, message: &[u8]);
-}
-
-/// The guest's handle to one output.
-#[derive(Debug)]
-pub struct Output {
-    binding: String,
-    sysex: bool,
-}
 
 impl midi_out::Host for InstanceState {}
 

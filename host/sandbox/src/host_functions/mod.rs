@@ -1,19 +1,16 @@
 //! Host functions: the interfaces of the contract that guests import, one file each.
 //!
 //! The resource behind the guest's handle holds its scope, and whether the grant still holds is looked at on every
-//! call. What works on the disk or over the network is in [`services`]; what the host itself knows and can do comes
-//! through [`host_state::HostView`].
-//!
-//! [`InstanceState`]: crate::state::InstanceState
+//! call. What works on the disk or over the network is in [`conductor_services`]; what the host itself knows and can do
+//! comes through [`HostView`](crate::host_view::HostView). [`link_all`] puts the interfaces into a feature's linker.
 
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use wasmtime::component::{HasSelf, Linker};
 
-use crate::bindings::Error;
-use crate::limits;
-use conductor_observer::sink_message::SinkQueue;
-use conductor_services as services;
-use conductor_stdx::clock::Clock;
+use crate::bindings::{
+    Error, Lane, imports, waiting_http, waiting_models, waiting_parallel_models, waiting_programs, waiting_runs,
+};
+use crate::state::InstanceState;
+use conductor_package::interface::Import;
 use conductor_stdx::first_step;
 
 pub mod clock;
@@ -40,96 +37,6 @@ pub mod task_control;
 pub mod timers;
 pub mod udp;
 
-/// The host's side of all services, shared by every instance of every feature.
-#[derive(Debug)]
-pub struct Services {
-    /// Names behind device numbers.
-    pub devices: Arc<devices::DeviceTable>,
-    /// Where diagnostics, alerts and notifications go.
-    pub sinks: SinkQueue,
-    /// How datagrams leave, and how host names are resolved.
-    pub datagrams: Box<dyn udp::Datagrams>,
-    /// Where MIDI messages go; `None` for the host's outputs.
-    pub midi: Option<Box<dyn midi_out::MidiSink>>,
-    /// The clock that events are stamped with.
-    pub clock: Clock,
-    /// Datagrams that one feature may send per second; [`limits::DATAGRAM_RATE`], except where calls are
-    /// measured rather than limited.
-    pub datagram_rate: f64,
-    /// What one feature's calls in the control lane may take of a processor; [`limits::CONTROL_CPU`], except where calls
-    /// are measured rather than limited.
-    pub control_cpu: limits::Share,
-    /// The same of all features; [`limits::LANE_CPU`].
-    pub lane_cpu: limits::Share,
-    /// How HTTP requests leave.
-    pub http: services::http::HttpClient,
-    /// Signs what features state; without a home it can't.
-    pub signer: services::signing::Signer,
-    /// Features' own data; none without a home to keep it in.
-    pub stores: Option<Arc<services::store::FeatureStores>>,
-    /// The models that can be asked, from when the host is complete.
-    pub models: OnceLock<Arc<dyn models::ModelView>>,
-    /// The host itself, from when it is complete.
-    pub view: OnceLock<Arc<dyn host_state::HostView>>,
-}
-
-impl Services {
-    /// Services around these sinks and datagrams; the rest is as a fresh host has it.
-    pub fn new(sinks: SinkQueue, datagrams: Box<dyn udp::Datagrams>) -> Self {
-        let clock = Clock::start();
-        Self {
-            devices: Arc::default(),
-            sinks,
-            datagrams,
-            midi: None,
-            clock,
-            datagram_rate: limits::DATAGRAM_RATE,
-            control_cpu: limits::CONTROL_CPU,
-            lane_cpu: limits::LANE_CPU,
-            http: services::http::HttpClient::new(
-                Arc::new(services::http::SystemNetwork::new()),
-                Arc::new(services::http::EnvironmentSecrets),
-            ),
-            signer: services::signing::Signer::default(),
-            stores: None,
-            models: OnceLock::new(),
-            view: OnceLock::new(),
-        }
-    }
-
-    /// The same, with features' data, and the list of secrets, kept in this home. Where data can't be, a
-    /// warning says so.
-    #[must_use]
-    pub fn home(self, home: Option<&Path>) -> Self {
-        let stores = home.and_then(|home| {
-            services::store::FeatureStores::open(home)
-                .inspect_err(|error| tracing::warn!("features can keep no data: {error}"))
-                .ok()
-        });
-        let stores = stores.map(Arc::new);
-        Self { stores, ..self.secrets_of(home) }
-    }
-
-    /// The same, for features that are only tried out: with the secrets of this home, and data that is forgotten.
-    /// Migrations are tried on copies of what `live` or this home holds.
-    #[must_use]
-    pub fn tried_out_in(self, home: Option<&Path>, live: Option<Arc<services::store::FeatureStores>>) -> Self {
-        use services::store::{FeatureStores, Originals};
-        let originals = live.map(Originals::Live).or_else(|| Some(Originals::Home(home?.to_owned())));
-        Self { stores: Some(Arc::new(FeatureStores::trial(originals))), ..self.secrets_of(home) }
-    }
-
-    /// The secrets and the key of a home.
-    fn secrets_of(mut self, home: Option<&Path>) -> Self {
-        if let Some(home) = home {
-            let secrets = Arc::new(services::secret_store::SecretStore::at(home));
-            self.http = services::http::HttpClient::new(Arc::new(services::http::SystemNetwork::new()), secrets);
-            self.signer = services::signing::Signer::of(home);
-        }
-        self
-    }
-}
-
 /// Work that waits for the disk, on a thread of the control lane: the others go on. On the thread that brings a call it is
 /// only what is short: see [`actor`](crate::actor).
 fn waiting<T>(work: impl FnOnce() -> T) -> T {
@@ -144,4 +51,66 @@ fn revoked() -> Error {
 /// What a service answers in the real-time lane that may take its time.
 fn waits(what: &str) -> Error {
     Error::Unavailable(format!("{what} takes its time, and nothing may wait in the real-time lane"))
+}
+
+/// Puts `imports` into `linker`. Nothing else is there to be called.
+///
+/// # Errors
+/// When an interface is put in twice, which would be a mistake here.
+pub fn link_all(linker: &mut Linker<InstanceState>, imports: &[Import], lane: Lane) -> wasmtime::Result<()> {
+    imports.iter().try_for_each(|import| link(linker, *import, lane))
+}
+
+/// Puts one interface into `linker`, as it is in this lane.
+fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmtime::Result<()> {
+    type Data = HasSelf<InstanceState>;
+    macro_rules! put {
+        ($module:path) => {{
+            use $module as interface;
+            interface::add_to_linker::<_, Data>(linker, |state| state)
+        }};
+    }
+    match (import, lane) {
+        (Import::Types, _) => put!(imports::types),
+        (Import::Install, _) => put!(imports::install),
+        (Import::Devices, _) => put!(imports::devices),
+        (Import::EventDetails, _) => put!(imports::event_details),
+        (Import::Clock, _) => put!(imports::clock),
+        (Import::Random, _) => put!(imports::random),
+        (Import::Signing, _) => put!(imports::signing),
+        (Import::Diagnostics, _) => put!(imports::diagnostics),
+        (Import::Alerts, _) => put!(imports::alerts),
+        (Import::Notifications, _) => put!(imports::notifications),
+        (Import::Udp, _) => udp::add_to_linker(linker),
+        (Import::Http, Lane::RealTime) => put!(imports::http),
+        (Import::Http, Lane::Control) => put!(waiting_http),
+        (Import::Store, _) => put!(imports::store),
+        (Import::Files, _) => put!(imports::files),
+        (Import::Git, _) => put!(imports::git),
+        (Import::Programs, Lane::RealTime) => put!(imports::programs),
+        (Import::Programs, Lane::Control) => put!(waiting_programs),
+        (Import::MidiOut, _) => put!(imports::midi_out),
+        (Import::Timers, _) => put!(imports::timers),
+        (Import::Models, Lane::RealTime) => put!(imports::models),
+        (Import::Models, Lane::Control) => put!(waiting_models),
+        (Import::ParallelModels, Lane::RealTime) => put!(imports::parallel_models),
+        (Import::ParallelModels, Lane::Control) => put!(waiting_parallel_models),
+        (Import::Chat, _) => put!(imports::chat),
+        (Import::HostState, _) => put!(imports::host_state),
+        (Import::Planning, _) => put!(imports::planning),
+        (Import::RuntimeControls, _) => put!(imports::runtime_controls),
+        (Import::Hardware, _) => put!(imports::hardware),
+        (Import::Privileges, _) => put!(imports::privileges),
+        (Import::Invocations, _) => put!(imports::invocations),
+        (Import::Runs, Lane::RealTime) => put!(imports::runs),
+        (Import::Runs, Lane::Control) => put!(waiting_runs),
+        (Import::TaskControl, _) => put!(imports::task_control),
+        (Import::ActionRegistrar, _) => put!(imports::action_registrar),
+        (Import::ToolRegistrar, _) => put!(imports::tool_registrar),
+        (Import::HookRegistrar, _) => put!(imports::hook_registrar),
+        (Import::ChatHookRegistrar, _) => put!(imports::chat_hook_registrar),
+        (Import::ProviderRegistrar, _) => put!(imports::provider_registrar),
+        (Import::TaskRegistrar, _) => put!(imports::task_registrar),
+        (Import::SkillRegistrar, _) => put!(imports::skill_registrar),
+    }
 }

@@ -1,53 +1,19 @@
 //! The contract's `models` and `parallel-models`: the guest's handle to the models of its grant.
 
-use std::fmt;
-use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use wasmtime::component::Resource;
 
-use super::install::Context;
-use crate::bindings::imports::chat::{Part, Question, StopReason, Usage};
+use crate::bindings::imports::chat::{Part, Question};
 use crate::bindings::imports::{models, parallel_models};
 use crate::bindings::{Error, waiting_models, waiting_parallel_models};
+use crate::handles::{Context, ModelAccess};
+use crate::model_view::Answer;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_package::capability::{Capability, CapabilityKind, names};
 use conductor_package::consent;
 use conductor_services::error::shown;
-
-/// A whole answer of a model.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// What it said.
-    pub parts: Vec<Part>,
-    /// Why it ended.
-    pub stop: StopReason,
-    /// What it took, by the API's count.
-    pub usage: Usage,
-    /// Bytes of text in it: what it took at least, whatever was counted.
-    pub size: usize,
-}
-
-/// What a [`ModelView`] answers later.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// The host's models, as services for features see them.
-pub trait ModelView: fmt::Debug + Send + Sync {
-    /// The models that there are.
-    fn names(&self) -> Vec<String>;
-
-    /// Asks a model, for the feature `asker` (its id), and waits for the whole answer. Dropping the future
-    /// ends it.
-    ///
-    /// # Errors
-    /// As the contract's `ask`.
-    fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<Answer, Error>>;
-}
-
-/// The guest's handle.
-#[derive(Debug)]
-pub struct Access;
 
 /// Bytes of text that make about one token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -125,15 +91,15 @@ impl FeatureFacts {
 }
 
 impl InstanceState {
-    fn open_models(&mut self, context: &Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+    fn open_models(&mut self, context: &Resource<Context>) -> wasmtime::Result<Result<Resource<ModelAccess>, Error>> {
         self.table.get(context)?;
         Ok(match self.granted(CapabilityKind::UseModel) {
-            Ok(()) => Ok(self.table.push(Access)?),
+            Ok(()) => Ok(self.table.push(ModelAccess)?),
             Err(error) => Err(error),
         })
     }
 
-    fn model_names(&self, access: &Resource<Access>) -> wasmtime::Result<Vec<String>> {
+    fn model_names(&self, access: &Resource<ModelAccess>) -> wasmtime::Result<Vec<String>> {
         self.table.get(access)?;
         if self.facts.is_revoked() {
             return Ok(Vec::new());
@@ -152,17 +118,17 @@ impl From<Answer> for waiting_models::Answer {
 impl models::Host for InstanceState {}
 
 impl models::HostAccess for InstanceState {
-    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ModelAccess>, Error>> {
         self.open_models(&context)
     }
 
-    fn names(&mut self, access: Resource<Access>) -> wasmtime::Result<Vec<String>> {
+    fn names(&mut self, access: Resource<ModelAccess>) -> wasmtime::Result<Vec<String>> {
         self.model_names(&access)
     }
 
     fn ask(
         &mut self,
-        access: Resource<Access>,
+        access: Resource<ModelAccess>,
         _: String,
         _: Question,
     ) -> wasmtime::Result<Result<models::Answer, Error>> {
@@ -170,7 +136,7 @@ impl models::HostAccess for InstanceState {
         Ok(Err(super::waits("a model")))
     }
 
-    fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
+    fn drop(&mut self, access: Resource<ModelAccess>) -> wasmtime::Result<()> {
         self.table.delete(access)?;
         Ok(())
     }
@@ -179,17 +145,17 @@ impl models::HostAccess for InstanceState {
 impl waiting_models::Host for InstanceState {}
 
 impl waiting_models::HostAccess for InstanceState {
-    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ModelAccess>, Error>> {
         self.open_models(&context)
     }
 
-    fn names(&mut self, access: Resource<Access>) -> wasmtime::Result<Vec<String>> {
+    fn names(&mut self, access: Resource<ModelAccess>) -> wasmtime::Result<Vec<String>> {
         self.model_names(&access)
     }
 
     async fn ask(
         &mut self,
-        access: Resource<Access>,
+        access: Resource<ModelAccess>,
         model: String,
         question: Question,
     ) -> wasmtime::Result<Result<waiting_models::Answer, Error>> {
@@ -197,7 +163,7 @@ impl waiting_models::HostAccess for InstanceState {
         Ok(self.facts.ask_model(&model, question).await.map(Into::into))
     }
 
-    fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
+    fn drop(&mut self, access: Resource<ModelAccess>) -> wasmtime::Result<()> {
         self.table.delete(access)?;
         Ok(())
     }
@@ -206,7 +172,7 @@ impl waiting_models::HostAccess for InstanceState {
 impl parallel_models::Host for InstanceState {
     fn ask_all(
         &mut self,
-        access: Resource<Access>,
+        access: Resource<ModelAccess>,
         inquiries: Vec<parallel_models::Inquiry>,
         _: u32,
     ) -> wasmtime::Result<Vec<Result<models::Answer, Error>>> {
@@ -218,7 +184,7 @@ impl parallel_models::Host for InstanceState {
 impl waiting_parallel_models::Host for InstanceState {
     async fn ask_all(
         &mut self,
-        access: Resource<Access>,
+        access: Resource<ModelAccess>,
         inquiries: Vec<waiting_parallel_models::Inquiry>,
         timeout_ms: u32,
     ) -> wasmtime::Result<Vec<Result<waiting_models::Answer, Error>>> {

@@ -1,82 +1,16 @@
 //! The contract's `planning`: the guest's handle to propose changes. Nothing here changes anything.
 
-use parking_lot::Mutex;
-use std::sync::Arc;
-
-use serde_json::Value;
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::imports::planning;
 use crate::bindings::{Error, Lane};
+use crate::handles::{Context, Planner};
+use crate::host_view::{MAX_CHANGES, MAX_CHANGES_BYTES, ProposedChange, ProposedPlan};
 use crate::limits;
 use crate::state::InstanceState;
-use conductor_audit::caller::Caller;
 use conductor_package::capability::CapabilityKind;
 use conductor_stdx::hidden::{self, HIDDEN};
 use conductor_terminal::excerpt;
-
-/// Changes in one plan.
-pub const MAX_CHANGES: usize = 256;
-/// Bytes of the changes of one plan, paths and values (256 KiB).
-pub const MAX_CHANGES_BYTES: usize = 256 * 1024;
-
-/// A plan that a feature proposes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProposedPlan {
-    /// The id of the feature.
-    pub proposer: String,
-    /// Who called the tool that proposes it; `None` if the feature proposes by itself.
-    pub caller: Option<Caller>,
-    /// What it does, in the proposer's words: as they came, of any length.
-    pub description: String,
-    /// Whether it comes from a privileged tool.
-    pub privileged: bool,
-    /// At most [`MAX_CHANGES`], of [`MAX_CHANGES_BYTES`].
-    pub changes: Vec<ProposedChange>,
-}
-
-/// One change of the configuration: what stands at a place from then on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProposedChange {
-    /// Keys and numbers from the top, none of them empty.
-    pub path: Vec<String>,
-    /// What stands there; `None` to remove it.
-    pub value: Option<Value>,
-}
-
-/// The guest's handle to propose.
-#[derive(Debug, Clone, Default)]
-pub struct Planner {
-    /// Whether what is proposed by it needs more than a yes.
-    privileged: bool,
-    /// Who called the tool that it was lent to; `None` if the feature proposes by itself.
-    caller: Option<Caller>,
-    proposed: PlanIds,
-}
-
-impl Planner {
-    /// A handle for the length of one call, which notes in `proposed` what is proposed with it.
-    pub(crate) fn for_call(caller: Caller, privileged: bool, proposed: PlanIds) -> Self {
-        Self { privileged, caller: Some(caller), proposed }
-    }
-}
-
-/// The ids of the plans that were proposed with one handle, in order. Clones share them, so that the host still has
-/// them when the guest's handle is gone.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PlanIds(Arc<Mutex<Vec<String>>>);
-
-impl PlanIds {
-    fn push(&self, id: String) {
-        self.0.lock().push(id);
-    }
-
-    /// All so far, which are not kept any longer.
-    pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock())
-    }
-}
 
 impl InstanceState {
     fn propose(

@@ -4,17 +4,10 @@ use wasmtime::component::Resource;
 
 use crate::bindings::Error;
 use crate::bindings::imports::privileges;
+use crate::handles::Authority;
 use crate::limits;
 use crate::state::InstanceState;
 use conductor_stdx::hidden::{self, HIDDEN};
-
-/// The guest's handle to what is privileged, for one call that a person confirmed, or for one of a tool that only
-/// proposes.
-#[derive(Debug)]
-pub struct Authority {
-    /// Whether a person confirmed this call.
-    pub(crate) is_confirmed: bool,
-}
 
 impl InstanceState {
     fn perform(&self, action: &str) -> Result<String, Error> {

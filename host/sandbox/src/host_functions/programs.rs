@@ -7,9 +7,9 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::imports::programs;
 use crate::bindings::{Error, waiting_programs};
+use crate::handles::{Context, Process, ProgramAccess};
 use crate::state::InstanceState;
 use conductor_package::capability::CapabilityKind;
 use conductor_package::consent;
@@ -17,27 +17,19 @@ use conductor_package::program;
 use conductor_services::error::{ServiceError, shown};
 use conductor_services::programs::{Files, Outcome, run};
 
-/// The guest's handle to its grant.
-#[derive(Debug)]
-pub struct Access;
-
-/// The guest's handle to a program that was started. Dropping it ends the task, and with it the program.
-#[derive(Debug)]
-pub struct Process {
-    /// `None` once it was waited for.
-    task: Option<AbortOnDropHandle<Result<Outcome, ServiceError>>>,
-}
-
 impl InstanceState {
-    fn open_programs(&mut self, context: &Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+    fn open_programs(
+        &mut self,
+        context: &Resource<Context>,
+    ) -> wasmtime::Result<Result<Resource<ProgramAccess>, Error>> {
         self.table.get(context)?;
         Ok(match self.granted(CapabilityKind::RunProgram) {
-            Ok(()) => Ok(self.table.push(Access)?),
+            Ok(()) => Ok(self.table.push(ProgramAccess)?),
             Err(error) => Err(error),
         })
     }
 
-    fn program_names(&self, access: &Resource<Access>) -> wasmtime::Result<Vec<String>> {
+    fn program_names(&self, access: &Resource<ProgramAccess>) -> wasmtime::Result<Vec<String>> {
         self.table.get(access)?;
         Ok(if self.facts.is_revoked() { Vec::new() } else { program::names(&self.facts.grants.programs) })
     }
@@ -74,24 +66,24 @@ impl InstanceState {
 impl programs::Host for InstanceState {}
 
 impl programs::HostAccess for InstanceState {
-    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ProgramAccess>, Error>> {
         self.open_programs(&context)
     }
 
-    fn names(&mut self, access: Resource<Access>) -> wasmtime::Result<Vec<String>> {
+    fn names(&mut self, access: Resource<ProgramAccess>) -> wasmtime::Result<Vec<String>> {
         self.program_names(&access)
     }
 
     fn start(
         &mut self,
-        access: Resource<Access>,
+        access: Resource<ProgramAccess>,
         _: programs::Command,
     ) -> wasmtime::Result<Result<Resource<Process>, Error>> {
         self.table.get(&access)?;
         Ok(Err(super::waits("a program")))
     }
 
-    fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
+    fn drop(&mut self, access: Resource<ProgramAccess>) -> wasmtime::Result<()> {
         self.table.delete(access)?;
         Ok(())
     }
@@ -112,17 +104,17 @@ impl programs::HostProcess for InstanceState {
 impl waiting_programs::Host for InstanceState {}
 
 impl waiting_programs::HostAccess for InstanceState {
-    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ProgramAccess>, Error>> {
         self.open_programs(&context)
     }
 
-    fn names(&mut self, access: Resource<Access>) -> wasmtime::Result<Vec<String>> {
+    fn names(&mut self, access: Resource<ProgramAccess>) -> wasmtime::Result<Vec<String>> {
         self.program_names(&access)
     }
 
     fn start(
         &mut self,
-        access: Resource<Access>,
+        access: Resource<ProgramAccess>,
         command: waiting_programs::Command,
     ) -> wasmtime::Result<Result<Resource<Process>, Error>> {
         self.table.get(&access)?;
@@ -132,7 +124,7 @@ impl waiting_programs::HostAccess for InstanceState {
         })
     }
 
-    fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
+    fn drop(&mut self, access: Resource<ProgramAccess>) -> wasmtime::Result<()> {
         self.table.delete(access)?;
         Ok(())
     }

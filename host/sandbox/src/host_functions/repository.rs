@@ -2,24 +2,13 @@
 
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::imports::git as contract;
 use crate::bindings::{Error, Lane};
+use crate::handles::{Context, Repository, Snapshot};
 use crate::state::InstanceState;
 use conductor_package::capability::Capability;
 use conductor_services::error::ServiceError;
 use conductor_services::git::{self, Kind};
-
-/// The guest's handle to a repository.
-#[derive(Debug)]
-pub struct Repository {
-    /// None in the real-time lane.
-    repository: Option<git::Repository>,
-}
-
-/// The guest's handle to a commit.
-#[derive(Debug)]
-pub struct Snapshot(git::Snapshot);
 
 impl InstanceState {
     /// The repository that was granted for a purpose.

@@ -2,22 +2,15 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use wasmtime::component::Resource;
 
 use crate::bindings::imports::runs;
 use crate::bindings::waiting_runs;
+use crate::handles::Run;
 use crate::state::InstanceState;
 
 /// The longest wait: a day.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The guest's handle to its run.
-#[derive(Debug)]
-pub struct Run {
-    /// Told when it should end.
-    pub(crate) ending: CancellationToken,
-}
 
 impl runs::Host for InstanceState {}
 

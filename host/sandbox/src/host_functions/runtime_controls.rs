@@ -7,17 +7,11 @@ use wasmtime::component::Resource;
 
 use crate::bindings::imports::runtime_controls;
 use crate::bindings::{self, Error};
+use crate::handles::Controls;
 use crate::state::InstanceState;
 
 /// Events of a session that one call returns at most.
 const MAX_HEARD: u32 = 1024;
-
-/// The guest's handle to what holds until the host stops, for one call.
-#[derive(Debug)]
-pub struct Controls {
-    /// Whether the owner of this host called the tool that they are lent to.
-    pub(crate) by_owner: bool,
-}
 
 impl runtime_controls::Host for InstanceState {}
 

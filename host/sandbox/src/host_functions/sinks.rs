@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::Error;
 use crate::bindings::imports::{alerts, diagnostics, notifications};
+use crate::handles::{AlertSink, Context, DiagnosticSink, NotificationSink};
 use crate::limits;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_observer::notification_log;
@@ -19,16 +19,6 @@ use conductor_terminal::excerpt;
 
 /// Bytes kept of an alert.
 const MAX_ALERT: usize = 256;
-
-/// The guest's handle to the log.
-#[derive(Debug)]
-pub struct DiagnosticSink;
-/// The guest's handle to the person.
-#[derive(Debug)]
-pub struct AlertSink;
-/// The guest's handle to the notification log.
-#[derive(Debug)]
-pub struct NotificationSink;
 
 impl FeatureFacts {
     /// Puts what it says into the queue, cut to `max` bytes, under its own id; counts it where it says too much.

@@ -4,27 +4,13 @@ use std::sync::Arc;
 
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::imports::store;
 use crate::bindings::{Error, Lane};
+use crate::handles::{Context, Table};
 use crate::state::InstanceState;
 use conductor_package::capability::{Capability, CapabilityKind};
 use conductor_services::error::ServiceError;
 use conductor_services::store::StoreHandle;
-
-/// The guest's handle to its store.
-#[derive(Debug)]
-pub struct Table {
-    /// `None` in the real-time lane.
-    store: Option<Arc<StoreHandle>>,
-}
-
-impl Table {
-    /// A handle to lend for a call.
-    pub(crate) fn lent(store: StoreHandle) -> Self {
-        Self { store: Some(Arc::new(store)) }
-    }
-}
 
 impl InstanceState {
     /// The store of this feature, as large as was both asked for and granted.

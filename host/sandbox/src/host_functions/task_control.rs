@@ -1,19 +1,17 @@
 //! The contract's `task-control`: a feature starts and stops its own on-demand tasks.
 
+use std::sync::Arc;
+
 use wasmtime::component::Resource;
 
-use super::install::Context;
 use crate::bindings::Error;
 use crate::bindings::imports::task_control;
+use crate::handles::{Context, Controller};
 use crate::state::InstanceState;
-use crate::task::Task;
+use crate::task_set::OnDemand;
 use conductor_package::capability::CapabilityKind;
 use conductor_package::descriptor::TaskStart;
 use conductor_terminal::excerpt;
-
-/// The guest's handle to its tasks.
-#[derive(Debug)]
-pub struct Controller;
 
 impl InstanceState {
     /// Does something with the on-demand task of this name.
@@ -21,7 +19,7 @@ impl InstanceState {
         &self,
         controller: &Resource<Controller>,
         name: &str,
-        work: impl FnOnce(&Task) -> Result<(), Error>,
+        work: impl FnOnce(Arc<dyn OnDemand>) -> Result<(), Error>,
     ) -> wasmtime::Result<Result<(), Error>> {
         self.table.get(controller)?;
         if self.facts.is_revoked() {
@@ -37,7 +35,7 @@ impl InstanceState {
             ))));
         }
         Ok(match self.facts.tasks.find(name) {
-            Some(task) => work(&task),
+            Some(task) => work(task),
             None => Err(Error::Unavailable("the feature is not in force".into())),
         })
     }
@@ -56,12 +54,12 @@ impl task_control::HostController for InstanceState {
 
     fn start(&mut self, controller: Resource<Controller>, name: String) -> wasmtime::Result<Result<(), Error>> {
         let ending = |_| Error::Unavailable(format!("the task {name} is still ending"));
-        self.with_task(&controller, &name, |task| task.run().map_err(ending))
+        self.with_task(&controller, &name, |task| task.start().map_err(ending))
     }
 
     fn stop(&mut self, controller: Resource<Controller>, name: String) -> wasmtime::Result<Result<(), Error>> {
         self.with_task(&controller, &name, |task| {
-            task.stop();
+            task.end();
             Ok(())
         })
     }

@@ -1,4 +1,4 @@
-//! HTTP requests to the hosts on a grant's allow-list.
+//! HTTP egress: requests to the hosts on a grant's allow-list.
 //!
 //! A request passes `request`, which looks at nothing but the request and the `net::http_scope`; then the
 //! feature's [`account`], which limits how many there are; then [`client`], which resolves the name,

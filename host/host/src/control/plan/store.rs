@@ -1,4 +1,4 @@
-//! The plan store: pending plans, and revisions that can be undone, kept in `<home>/plans.sqlite`.
+//! The plan store: pending plans, and the undo history (applied revisions), kept in `<home>/plans.sqlite`.
 //!
 //! A change of the configuration file is a write-ahead log of three steps, so that a process that is killed between
 //! two of them leaves file and record in agreement: the store records the [intention](PlanStore::intend),
@@ -17,7 +17,7 @@ use super::risk::{Level, Risk};
 use super::{Base, Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, state_hash};
 use conductor_audit::caller::Caller;
 use conductor_config_text::{diff, edit};
-use conductor_sandbox::host_functions::planning::{MAX_CHANGES, MAX_CHANGES_BYTES};
+use conductor_sandbox::host_view::{MAX_CHANGES, MAX_CHANGES_BYTES};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::digest::hex;
 use conductor_terminal::excerpt;

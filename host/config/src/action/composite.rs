@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::action::Action;
-use super::condition::Condition;
+use super::Action;
+use crate::condition::Condition;
 
 /// Does actions one after the other. Each is handed to its worker before the next; what takes its
 /// time, such as a `Shell`, is not waited for.
