@@ -24,13 +24,14 @@ const SANDBOX: &str = "conductor-sandbox";
 /// This crate; what it does wrong, any step may do wrong.
 const XTASK: &str = "xtask";
 /// Files, and folders, that a crate reads though they are not in its folder and it depends on no crate that has them.
-const READ_ACROSS: [(&str, &str); 6] = [
+const READ_ACROSS: [(&str, &str); 7] = [
     ("README.md", PROGRAM),
     ("docs/schemas/council", "conductor-council-tests"),
     ("features/device-library/devices", "conductor-device-profile"),
     ("host/stdx/src/strand.rs", "conductor-models"),
     ("host/conductor/tests/terminal/pty.rs", "conductor-tui"),
     ("host/conductor/tests/terminal/pty.rs", END_TO_END),
+    ("tests/model-sdks", "conductor-bench"),
 ];
 
 /// What is reached.
