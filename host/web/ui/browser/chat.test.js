@@ -11,7 +11,7 @@ const SENTENCE = 'Let /chat light the lamp'
 
 describe('a conversation', { concurrency: false }, () => {
   let model
-  const { stage, peer, tab } = played(async (osc, port) => {
+  const { stage, peer, tab, play } = played(async (osc, port) => {
     const mapping = {
       mode: 'Play', name: 'lamp', trigger: { type: 'OscMessage', address: '/chat' },
       action: { type: 'OscSend', target: `127.0.0.1:${port}`, address: '/lamp' },
