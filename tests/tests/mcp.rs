@@ -184,6 +184,24 @@ fn an_agent_sees_what_an_event_would_send() {
     assert!(receiver.recv(&mut [0; 64]).is_err(), "something went out");
 }
 
+// ENG-13: half a million messages at one press are tried in part, and the answer says so.
+#[test]
+fn what_a_flood_would_send_is_tried_in_part() {
+    let home = Home::new(
+        "[features.osc-output.grants]\nudp = ['127.0.0.1:9']\n[[modes]]\nname = 'Play'\n[[global_mappings]]\n\
+         name = 'flood'\ntrigger = { type = 'Note', note = 36 }\n\
+         action = { type = 'Repeat', count = 700, action = { type = 'Repeat', count = 700, \
+         action = { type = 'OscSend', target = '127.0.0.1:9', address = '/flood' } } }\n",
+    );
+    let _host = home.run();
+    let answer =
+        Agent::start(&home).call("conductor_show_effects", json!({ "device": "pads", "event": "note-on 36 100" }));
+    let effects: Vec<&str> =
+        answer["structuredContent"]["effects"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(effects.len(), 66, "{answer}");
+    assert_eq!(effects[64..], ["and 936 more effects", "and those of 489000 more steps, which were not tried"]);
+}
+
 // PLN-3, PLN-4: an agent takes back what it proposed, on record, and nothing of others.
 #[test]
 fn an_agent_withdraws_a_plan_of_its_own_alone() {

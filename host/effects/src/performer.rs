@@ -44,6 +44,10 @@ pub struct RecordedActions {
     desktop: Option<DesktopQueue>,
     requests: Vec<Request>,
     sent: Vec<Sent>,
+    /// Steps of scripts that may still be performed.
+    steps_left: u64,
+    /// Steps that were not performed, for want of those.
+    left_out: u64,
     _features: Box<dyn Any>,
 }
 
@@ -70,6 +74,8 @@ impl RecordedActions {
             desktop: None,
             requests: Vec::new(),
             sent: Vec::new(),
+            steps_left: u64::MAX,
+            left_out: 0,
             _features: features,
         };
         performer.workers.outputs.queues().iter().for_each(settle);
@@ -80,6 +86,16 @@ impl RecordedActions {
     /// Notes datagrams as their bytes from now on, whatever these say.
     pub fn keep_bytes(&self) {
         self.recorder.keep_bytes();
+    }
+
+    /// Performs at most so many steps of scripts from now on: a script may have a million of them at one time.
+    pub fn limit_steps(&mut self, steps: u64) {
+        self.steps_left = steps;
+    }
+
+    /// How many steps were not performed, because there were more than the limit.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     fn moment(&self, at: Nanos) -> Instant {
@@ -142,6 +158,11 @@ impl RecordedActions {
 
     /// Performs a step of a script: the engine is asked for what a rule would do at once.
     fn step(&mut self, action: &Action, envelope: &Envelope) {
+        let Some(left) = self.steps_left.checked_sub(1) else {
+            self.left_out += 1;
+            return;
+        };
+        self.steps_left = left;
         match action {
             Action::Variable(action) => {
                 let changed = action.perform(envelope.at, &envelope.device, &envelope.numbers());

@@ -15,12 +15,14 @@ use conductor_effects::shown;
 use conductor_engine::{EnvironmentHandle, RuleSetHandle};
 use conductor_event::{DeviceEvent, DeviceId, Event};
 use conductor_stdx::hidden::hide_line;
-use conductor_stdx::plural::plural;
+use conductor_stdx::plural::{plural, plural_u64};
 use conductor_terminal::{MAX_TEXT, excerpt};
 use conductor_timeline::player::{Happened, Player};
 
 /// Effects that are listed; the others are counted.
 const MAX_EFFECTS: usize = 64;
+/// Steps of scripts that are performed; the others are counted.
+const MAX_STEPS: u64 = 1000;
 
 /// Why it is not known what an event would send.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +86,7 @@ fn performed(
 ) -> Result<Vec<String>, EffectsError> {
     let Rehearsal { compiled, mut actions } = rehearsal;
     let rules = Arc::new(RuleSetHandle::new(compiled.rules));
+    actions.limit_steps(MAX_STEPS);
     let mut player = Player::new(&rules, environment, &mut actions);
     if let Some(mode) = mode {
         player.set_mode(mode).map_err(|error| EffectsError::Mode(error.to_string()))?;
@@ -101,6 +104,9 @@ fn performed(
     if let Some(more) = effects.len().checked_sub(MAX_EFFECTS).filter(|more| *more > 0) {
         effects.truncate(MAX_EFFECTS);
         effects.push(format!("and {}", plural(more, "more effect")));
+    }
+    if actions.left_out() > 0 {
+        effects.push(format!("and those of {}, which were not tried", plural_u64(actions.left_out(), "more step")));
     }
     Ok(effects)
 }
