@@ -302,9 +302,14 @@ export class Tab {
   async find(selector, text = '') {
     const found = this.#find(selector, text)
     return found.catch(async (error) => {
-      const there = await this.page.evaluate(() => (document.querySelector('dialog[open]') ?? document.querySelector('main') ?? document.body).innerText)
-      throw new Error(`${error.message}; there is:\n${there.slice(0, 2000)}`)
+      throw new Error(`${error.message}; ${await this.#there()}`)
     })
+  }
+
+  /** What one sees, for messages. */
+  async #there() {
+    const there = await this.page.evaluate(() => (document.querySelector('dialog[open]') ?? document.querySelector('main') ?? document.body).innerText)
+    return `there is:\n${there.slice(0, 2000)}`
   }
 
   async #find(selector, text) {
@@ -428,7 +433,7 @@ export class Tab {
       if (back) await this.page.keyboard.up('Shift')
       if ((await look()).there) return
     }
-    throw new Error(`Tab does not reach ${JSON.stringify(text)}`)
+    throw new Error(`Tab does not reach ${JSON.stringify(text)}; ${await this.#there()}`)
   }
 
   /** Goes to the element with this text by Tab, as `tabTo` does, and presses Enter. */
