@@ -47,9 +47,15 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await tab.find('dialog [role=status]', 'applied')
     await tab.escape()
   }
-  /** Applies the plan of the dialog, which closes it. */
+  /** Applies the plan of the dialog, which closes it; types the digits of its id first if they are asked for. */
   const apply = async (said) => {
-    await tab.find('dialog [data-plan]', said)
+    const plan = await tab.find('dialog [data-plan]', said)
+    await tab.find('dialog button', 'Apply')
+    if (await plan.evaluate((one) => one.querySelector('input[maxlength]') !== null)) {
+      const id = await plan.evaluate((one) => one.dataset.plan)
+      await tab.type('type the first digits of its id', id.slice(0, 6))
+      await tab.find('dialog button:not(:disabled)', 'Apply')
+    }
     await tab.press('Apply')
     await tab.gone('dialog[open]')
   }
@@ -289,11 +295,11 @@ describe('by keyboard alone', { concurrency: false }, () => {
     const { keyboard } = tab.page
     const row = '[data-feature="hello"]'
     const version = async () => (await stage.ask('GET', '/v1/features')).find((one) => one.name === 'hello')?.package.version
-    // The same feature, as another version: its descriptor says so, and nothing else differs.
+    // The same feature, as another version: its descriptor says so, in each of its copies, and nothing else differs.
     const old = await readFile(HELLO, 'latin1')
     assert.match(old, /version = "1\.0\.0"/)
     const newer = join(stage.home, 'hello-newer.wasm')
-    await writeFile(newer, old.replace('version = "1.0.0"', 'version = "1.0.1"'), 'latin1')
+    await writeFile(newer, old.replaceAll('version = "1.0.0"', 'version = "1.0.1"'), 'latin1')
 
     await tab.go('features')
     await tab.find('[data-feature="osc-output"]')
