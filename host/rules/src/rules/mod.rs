@@ -379,7 +379,11 @@ mod tests {
 
     fn fired(compiled: &Compiled, event: MidiMessage) -> Vec<String> {
         let (device, event) = (DeviceId::new("pads"), Event::from(event));
-        compiled.rules.matches(ModeIx(0), &device, &event).map(|found| found.rule.action.describe().into_owned()).collect()
+        compiled
+            .rules
+            .matches(ModeIx(0), &device, &event)
+            .map(|found| found.rule.action.describe().into_owned())
+            .collect()
     }
 
     const FORWARD: &str = r#"
