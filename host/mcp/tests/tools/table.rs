@@ -38,6 +38,7 @@ fn holds(list: &Value, key: &str, value: &str) {
 
 fn hit_a_pad(stage: &Stage) {
     stage.play("Pads", &[0x99, 36, 100]);
+    stage.until("the mode is changed", || stage.mode() == "Mix");
 }
 
 /// Begins to learn, and turns an encoder of a device without a name.
