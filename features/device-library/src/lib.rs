@@ -68,6 +68,8 @@ struct For {
     profile: Option<String>,
     /// Default: its binding's, else made from the name.
     alias: Option<String>,
+    /// Whether the mappings that light its controls are wanted, too. Default: true.
+    lights: Option<bool>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -271,7 +273,11 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
         }
         Err(absent) => plan_ahead(absent, asked.alias.as_deref(), &written)?,
     };
-    let parts = device_profile::missing(parts, &written);
+    let mut parts = device_profile::missing(parts, &written);
+    if asked.lights == Some(false) {
+        // Of a first setup only lights are sent MIDI.
+        parts.retain(|part| part.value["action"]["type"] != "SendMidi");
+    }
     if parts.is_empty() {
         return Err(Error::Invalid("it is set up already: it has its binding, and all of the first mappings".into()));
     }

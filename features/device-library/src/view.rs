@@ -136,7 +136,7 @@ fn series(profile: &Profile) -> impl Iterator<Item = &[Control]> {
 }
 
 impl DeviceProfile {
-    /// The same with what a drawing takes. A model has no use for it.
+    /// The same with the row and the column of each control.
     pub fn with_places(mut self, profile: &Profile) -> Self {
         self.layout = profile.layout.map(|layout| [layout.rows, layout.columns]);
         for (shown, controls) in self.series.iter_mut().zip(series(profile)) {

@@ -301,6 +301,7 @@ impl ConfigChangeTools for MappingTools {
                 };
                 let mapping: Map<String, Value> = said.keys()?.map(|(key, value)| (key.to_owned(), value)).collect();
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
+                let what = what.trim_end_matches('.');
                 propose(format!("Add a mapping to {scope}: {what}."), vec![set(said.place, mapping)])
             }),
             "conductor_update_mapping" => answer(&args, |new: Update| {

@@ -1,7 +1,8 @@
 //! The part of a configuration that mappings are in, and the places in it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
+use conductor_config_text::mappings::{self, Fires};
 use conductor_feature::Error;
 use conductor_feature::page::{self, MAX_BYTES_BESIDE, Page};
 use schemars::JsonSchema;
@@ -80,10 +81,10 @@ pub struct Found {
 }
 
 impl Found {
-    /// What people call it, or its place.
+    /// What people call it, or its place; without the full stop of a description, since it goes into a sentence.
     pub fn name(&self) -> &str {
         let said = ["description", "name"].into_iter().find_map(|key| self.mapping.get(key)?.as_str());
-        said.unwrap_or(&self.place)
+        said.map_or(&self.place, |said| said.trim_end_matches('.'))
     }
 
     /// The same, without its long keys if it has more than `most` bytes.
@@ -117,7 +118,7 @@ pub struct List {
 pub struct Listed {
     /// In the order of the file, those of modes first.
     pub mappings: Vec<Found>,
-    /// Places of mappings that wait for the same event, a list each.
+    /// Places of mappings that one event fires together, a list each.
     pub same_trigger: Vec<Vec<String>>,
     /// Places left out of these lists.
     pub same_trigger_left_out: Option<usize>,
@@ -159,36 +160,19 @@ impl Placed<'_> {
     }
 }
 
-/// The places of mappings that have the same trigger and can be in force together, a list for each trigger that one of
-/// the `shown` places has; and how many places were left out, for want of room.
+/// The places of mappings that one event fires together, a list for each trigger that one of the `shown` places has; and how
+/// many places were left out, for want of room.
 fn same_trigger(mappings: &[Placed<'_>], shown: &HashSet<&str>) -> Result<(Vec<Vec<String>>, Option<usize>), Error> {
-    let mut by_trigger = BTreeMap::<String, Vec<&Placed<'_>>>::new();
-    for one in mappings {
-        if let Some(trigger) = one.mapping.get("trigger") {
-            by_trigger.entry(Value::to_string(trigger)).or_default().push(one);
-        }
-    }
-    let met = |all: Vec<&Placed<'_>>| -> Vec<String> {
-        let mut by_mode = HashMap::<Option<&str>, usize>::new();
-        for one in &all {
-            *by_mode.entry(one.mode).or_default() += 1;
-        }
-        let of = |mode: Option<&str>| by_mode.get(&mode).copied().unwrap_or_default();
-        // One of a mode meets those of that mode and the global ones; a global one meets all.
-        let is_met = |one: &&Placed<'_>| match one.mode {
-            Some(_) => of(one.mode) + of(None) > 1,
-            None => all.len() > 1,
-        };
-        all.iter().copied().filter(is_met).map(|one| one.place.clone()).collect()
-    };
-    let is_wanted =
-        |places: &Vec<String>| places.len() > 1 && places.iter().any(|place| shown.contains(place.as_str()));
-    let mut lists: Vec<Vec<String>> = by_trigger.into_values().map(met).filter(is_wanted).collect();
-    let count = |lists: &[Vec<String>]| lists.iter().map(Vec::len).sum::<usize>();
-    let all = count(&lists);
+    let fires = mappings
+        .iter()
+        .filter_map(|one| Some(Fires { place: &one.place, mode: one.mode, trigger: one.mapping.get("trigger")? }));
+    let mut lists = mappings::same_trigger(fires);
+    lists.retain(|places| places.iter().any(|place| shown.contains(place)));
+    let all: usize = lists.iter().map(Vec::len).sum();
     lists.iter_mut().for_each(|places| places.truncate(MAX_SAME));
     let (lists, _) = page::within(lists, MAX_BYTES_BESIDE)?;
-    let left_out = all - count(&lists);
+    let left_out = all - lists.iter().map(Vec::len).sum::<usize>();
+    let lists = lists.into_iter().map(|places| places.into_iter().map(str::to_owned).collect()).collect();
     Ok((lists, (left_out > 0).then_some(left_out)))
 }
 
@@ -329,6 +313,8 @@ mod tests {
         assert_eq!(places(Some("global")), ["global_mappings/0"]);
         assert_eq!(places(Some("Mix")), [""; 0]);
         assert_eq!(show.mapping("global_mappings/0").expect("is there").name(), "panic");
+        let described = Show::parse("[[global_mappings]]\ndescription = 'All off.'").expect("TOML");
+        assert_eq!(described.mapping("global_mappings/0").expect("is there").name(), "All off");
         assert_eq!(
             show.mappings(Some("Nix")).expect_err("no such mode"),
             "there is no mode \"Nix\"; there are Play, Mix"

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 pub struct Mappings {
     /// In the order of the file, those of modes first.
     pub mappings: Vec<WrittenMapping>,
-    /// The places of mappings that have the same trigger and can be in force together, a list for each trigger.
+    /// The places of mappings that one event fires together: see [`same_trigger`].
     pub same_trigger: Vec<Vec<String>>,
 }
 
@@ -55,7 +55,11 @@ impl Mappings {
             .enumerate()
             .flat_map(|(number, mode)| placed(&format!("modes/{number}/mappings"), Some(mode.name), mode.mappings));
         let mappings: Vec<WrittenMapping> = in_modes.chain(placed("global_mappings", None, global_mappings)).collect();
-        let same_trigger = same_trigger(&mappings);
+        let fires = mappings.iter().filter_map(|one| {
+            Some(Fires { place: &one.place, mode: one.mode.as_deref(), trigger: one.mapping.get("trigger")? })
+        });
+        let lists = same_trigger(fires).into_iter();
+        let same_trigger = lists.map(|places| places.into_iter().map(str::to_owned).collect()).collect();
         Ok(Self { mappings, same_trigger })
     }
 }
@@ -66,27 +70,74 @@ fn placed(list: &str, mode: Option<String>, mappings: Vec<Map<String, Value>>) -
     numbered.map(|(index, mapping)| WrittenMapping { place: place(index), mode: mode.clone(), mapping }).collect()
 }
 
-fn same_trigger(mappings: &[WrittenMapping]) -> Vec<Vec<String>> {
-    let mut by_trigger = BTreeMap::<String, Vec<&WrittenMapping>>::new();
-    for one in mappings {
-        if let Some(trigger) = one.mapping.get("trigger") {
-            by_trigger.entry(trigger.to_string()).or_default().push(one);
-        }
+/// A mapping, as far as it says when it fires.
+#[derive(Debug, Clone, Copy)]
+pub struct Fires<'m> {
+    /// Its place.
+    pub place: &'m str,
+    /// Its mode's name; `None` if it is for every mode.
+    pub mode: Option<&'m str>,
+    /// Its trigger, as it is written.
+    pub trigger: &'m Value,
+}
+
+impl<'m> Fires<'m> {
+    /// The device that the trigger names; `None` if it is for any.
+    fn device(&self) -> Option<&'m str> {
+        self.trigger.get("device")?.as_str()
     }
-    let met = |all: Vec<&WrittenMapping>| -> Vec<String> {
-        let mut in_mode = HashMap::<Option<&str>, usize>::new();
-        for one in &all {
-            *in_mode.entry(one.mode.as_deref()).or_default() += 1;
+
+    /// The trigger without its device, as text.
+    fn control(&self) -> String {
+        let mut control = self.trigger.clone();
+        if let Some(keys) = control.as_object_mut() {
+            keys.remove("device");
         }
-        let of = |mode: Option<&str>| in_mode.get(&mode).copied().unwrap_or_default();
-        // One of a mode meets those of that mode and those of every mode; one of every mode meets all.
-        let meets = |one: &WrittenMapping| match one.mode.as_deref() {
-            Some(mode) => of(Some(mode)) + of(None) > 1,
-            None => all.len() > 1,
-        };
-        all.iter().filter(|one| meets(one)).map(|one| one.place.clone()).collect()
+        control.to_string()
+    }
+}
+
+/// The places of mappings that one event fires together: their triggers are the same, or differ only in that some name a
+/// device and others none, and their modes can be in force together. A list for each trigger.
+pub fn same_trigger<'m>(mappings: impl IntoIterator<Item = Fires<'m>>) -> Vec<Vec<&'m str>> {
+    let mut by_control = BTreeMap::<String, Vec<Fires<'m>>>::new();
+    for one in mappings {
+        by_control.entry(one.control()).or_default().push(one);
+    }
+    let lists = by_control.into_values().flat_map(by_device).map(|all| met(&all));
+    lists.filter(|places| places.len() > 1).collect()
+}
+
+/// Those of one control, a list for each device unless one of them is for any device.
+fn by_device(all: Vec<Fires<'_>>) -> Vec<Vec<Fires<'_>>> {
+    let mut lists = BTreeMap::<&str, Vec<Fires<'_>>>::new();
+    for one in &all {
+        let Some(device) = one.device() else { return vec![all] };
+        lists.entry(device).or_default().push(*one);
+    }
+    lists.into_values().collect()
+}
+
+/// The places of those that meet another one, in their order.
+fn met<'m>(all: &[Fires<'m>]) -> Vec<&'m str> {
+    let (mut in_mode, mut of_device, mut of_both) = (HashMap::new(), HashMap::new(), HashMap::new());
+    for one in all {
+        *in_mode.entry(one.mode).or_insert(0) += 1;
+        *of_device.entry(one.device()).or_insert(0) += 1;
+        *of_both.entry((one.mode, one.device())).or_insert(0) += 1;
+    }
+    let in_mode = |mode| in_mode.get(&mode).copied().unwrap_or(0);
+    let of_device = |device| of_device.get(&device).copied().unwrap_or(0);
+    let of_both = |mode, device| of_both.get(&(mode, device)).copied().unwrap_or(0);
+    // One of a mode meets those of that mode and those of every mode, and one of a device those of that device and those of
+    // any: looked up, since thousands may have one trigger. Each meets itself.
+    let meets = |one: &&Fires<'m>| match (one.mode, one.device()) {
+        (None, None) => all.len(),
+        (mode, None) => in_mode(mode) + in_mode(None),
+        (None, device) => of_device(device) + of_device(None),
+        (mode, device) => of_both(mode, device) + of_both(mode, None) + of_both(None, device) + of_both(None, None),
     };
-    by_trigger.into_values().map(met).filter(|places| places.len() > 1).collect()
+    all.iter().filter(|one| meets(one) > 1).map(|one| one.place).collect()
 }
 
 #[cfg(test)]
@@ -130,5 +181,29 @@ mod tests {
             Mappings::read(&text).unwrap().same_trigger,
             [["modes/0/mappings/0", "global_mappings/0"], ["modes/1/mappings/1", "modes/1/mappings/2"]]
         );
+    }
+    #[test]
+    fn a_mapping_for_any_device_meets_those_that_name_one() {
+        let on = |device: &str| {
+            let device = if device.is_empty() { String::new() } else { format!(", device = '{device}'") };
+            format!("trigger = {{ type = 'Note', note = 1{device} }}\naction = {{ type = 'Suppress' }}\n")
+        };
+        let global = |devices: &[&str]| devices.iter().map(|of| format!("[[global_mappings]]\n{}", on(of))).collect();
+        let found = |text: String| Mappings::read(&text).unwrap().same_trigger;
+        assert_eq!(found(global(&["pads", ""])), [["global_mappings/0", "global_mappings/1"]]);
+        assert!(found(global(&["pads", "keys"])).is_empty());
+        assert_eq!(
+            found(global(&["pads", "keys", "keys", "pads"])),
+            [["global_mappings/1", "global_mappings/2"], ["global_mappings/0", "global_mappings/3"]]
+        );
+        // Of the modes A and B one is active: `keys` in A meets nothing, for any device is only one in B.
+        let text = format!(
+            "[[modes]]\nname = 'A'\n[[modes.mappings]]\n{}[[modes]]\nname = 'B'\n[[modes.mappings]]\n{}\
+             [[global_mappings]]\n{}",
+            on("keys"),
+            on(""),
+            on("pads")
+        );
+        assert_eq!(found(text), [["modes/1/mappings/0", "global_mappings/0"]]);
     }
 }

@@ -79,6 +79,17 @@ fn a_setup_of_a_known_device_can_be_made_before_it_is_plugged_in() {
     assert!(error.contains("`port` or `profile`"), "{error}");
 }
 
+// LRN-3: who wants no lights gets none.
+#[test]
+fn a_setup_can_be_without_lights() {
+    let stage = stage();
+    let args = json!({ "port": "APC MINI MIDI 1", "alias": "grid", "lights": false });
+    let setup = stage.call("conductor_suggest_setup", args).unwrap();
+    let paths: Vec<&str> = setup["parts"].as_array().unwrap().iter().filter_map(|part| part["path"].as_str()).collect();
+    assert_eq!(paths, ["bindings/3"], "an APC mini has no transport to map: {setup:#}");
+    assert!(!setup["diff"].as_str().unwrap().contains("SendMidi"), "{setup:#}");
+}
+
 // LRN-3: what is bound is not bound again, whether it is there or not, and what is mapped is not mapped again.
 #[test]
 fn a_setup_of_a_bound_device_is_of_mappings_and_lights_alone() {
