@@ -308,7 +308,7 @@ impl Client {
         self.get("/v1/features")
     }
 
-    /// Ends the quarantine of a feature that runs.
+    /// Ends the quarantine (`conductor_sandbox::quarantine`) of a feature that runs.
     ///
     /// # Errors
     /// As [`post`](Self::post).

@@ -1,4 +1,4 @@
-//! The stream as a WebSocket (RFC 6455): one message of text for each observation.
+//! The stream as a WebSocket (RFC 6455): the handshake, then one message of text for each observation.
 
 use std::sync::Arc;
 use std::time::Duration;

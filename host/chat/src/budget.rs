@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use crate::costs::{self, Allowance, Refused, Spent};
+use crate::costs::{self, Allowance, BudgetError, Spent};
 use crate::store::StoreError;
 use crate::store::usage::UsageRow;
 use conductor_config::Chat;
@@ -54,7 +54,7 @@ pub(crate) enum Admission {
     /// When another one is settled, perhaps.
     Later,
     /// Not today, not in this turn, or not with this model.
-    Refused(Refused),
+    Refused(BudgetError),
 }
 
 impl Budget {

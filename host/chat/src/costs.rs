@@ -45,7 +45,7 @@ impl Spent {
 
 /// Why an exchange is not admitted, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum BudgetError {
     /// It could pass a limit.
     #[error("{0}")]
     Limit(String),
@@ -110,7 +110,7 @@ fn longest(declared: Option<&ModelDeclaration>, max_tokens: Option<u32>) -> u64 
 /// What the next exchange may take. `max_tokens` are those that the configuration allows an answer.
 ///
 /// # Errors
-/// See [`Refused`].
+/// See [`BudgetError`].
 pub fn admit(
     limits: &Chat,
     declared: Option<&ModelDeclaration>,
@@ -118,7 +118,7 @@ pub fn admit(
     question: usize,
     max_tokens: Option<u32>,
     spent: &Spent,
-) -> Result<Allowance, Refused> {
+) -> Result<Allowance, BudgetError> {
     let input = estimate(question);
     let most = longest(declared, max_tokens);
     let least_output = most.min(MIN_OUTPUT);
@@ -130,7 +130,7 @@ pub fn admit(
         let Some(limit) = limit else { continue };
         let left = limit.saturating_sub(used).saturating_sub(input);
         if left < least_output {
-            return Err(Refused::Limit(format!(
+            return Err(BudgetError::Limit(format!(
                 "the next question may take {input} tokens, and {used} of `{name} = {limit}` under [chat] are used"
             )));
         }
@@ -147,14 +147,14 @@ pub fn admit(
     ] {
         let Some(limit) = limit else { continue };
         let (Some(least), Some(whole)) = (price(least_output), price(output)) else {
-            return Err(Refused::Price(format!(
+            return Err(BudgetError::Price(format!(
                 "the price of {model} is unknown, so that `{name}` under [chat] could be passed; remove the limit, set one \
                  of tokens, or ask a model whose price is known"
             )));
         };
         let left = nanos(limit).saturating_sub(used);
         if least > left {
-            return Err(Refused::Limit(format!(
+            return Err(BudgetError::Limit(format!(
                 "the next question may cost {}, and {} of `{name} = {limit}` under [chat] are used",
                 dollars(least),
                 dollars(used)
@@ -218,7 +218,7 @@ mod tests {
         };
         let refused = admitted(&set, None, "local", None).unwrap_err();
         assert!(
-            matches!(&refused, Refused::Price(why) if why.contains("the price of local is unknown")),
+            matches!(&refused, BudgetError::Price(why) if why.contains("the price of local is unknown")),
             "{refused:?}"
         );
         assert_eq!(admitted(&limits(None, None), None, "local", None), Ok(None));
@@ -232,7 +232,7 @@ mod tests {
         let used = |turn_tokens| Spent { turn_tokens, ..Spent::default() };
         assert_eq!(admit(&set, None, "m", 2000, None, &used(0)).unwrap().max_tokens, Some(1000));
         let refused = admit(&set, None, "m", 2000, None, &used(900)).unwrap_err();
-        assert!(matches!(&refused, Refused::Limit(why) if why.contains("tokens_per_turn = 2000")), "{refused:?}");
+        assert!(matches!(&refused, BudgetError::Limit(why) if why.contains("tokens_per_turn = 2000")), "{refused:?}");
     }
 
     // LLM-5

@@ -26,7 +26,7 @@ use crate::approvals::Approvals;
 use crate::budget::{Admission, Budget, Candidate, Reservation};
 use crate::charge::{self, Taken};
 use crate::context::{self, READ_SKILL};
-use crate::costs::{Refused, Spent};
+use crate::costs::{BudgetError, Spent};
 use crate::fence;
 use crate::models::{Exchange, Exchanged, summary};
 use crate::pieces::Pieces;
@@ -337,7 +337,7 @@ impl Turn {
         let reserved = match self.admitted(candidate).await? {
             Ok(reserved) => reserved,
             // It is known of this model alone.
-            Err(Refused::Price(why)) if self.at + 1 < self.order.len() => return Ok(Err(Error::Denied(why))),
+            Err(BudgetError::Price(why)) if self.at + 1 < self.order.len() => return Ok(Err(Error::Denied(why))),
             Err(why) => return Err(End(Outcome::Limit, Some(why.to_string()))),
         };
         question.how.max_tokens = reserved.allowed.max_tokens;
@@ -345,7 +345,7 @@ impl Turn {
     }
 
     /// Reserves what an exchange may take, after others that may take what is left of the day.
-    async fn admitted(&self, exchange: Candidate) -> Result<Result<Reservation, Refused>, End> {
+    async fn admitted(&self, exchange: Candidate) -> Result<Result<Reservation, BudgetError>, End> {
         loop {
             let settled = self.shared.budget.settled();
             let (shared, exchange) = (Arc::clone(&self.shared), exchange.clone());

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use conductor_config as config;
 use conductor_event::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::host::Host;
-use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallPlan, InstallRequest};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::source::{Fetched, Origin, Source};
@@ -130,7 +130,7 @@ fn put(
     upgrade: bool,
     words: &[&str],
 ) -> Result<FeatureInstallReport, ChangeError> {
-    let plan = Plan::new(store, fetched(bytes), InstallRequest::default(), upgrade)?;
+    let plan = InstallPlan::new(store, fetched(bytes), InstallRequest::default(), upgrade)?;
     let words: Vec<GrantWords> = words.iter().map(|words| words.parse().unwrap()).collect();
     let given = GrantWords::select(&words, &plan.package.info.descriptor.capabilities)?;
     let grants = plan.grants(given)?;
@@ -433,7 +433,7 @@ fn an_upgrade_asks_for_the_difference_only() {
     assert_eq!(scopes(&report.granted), ["network:lamp 10.0.0.1:* 10.0.0.2:9"]);
 
     let second = format!("{NETWORK}udp = ['10.0.0.1:7', '10.0.0.3:*']\n{ALERT}");
-    let plan = Plan::new(&store, fetched(lamp("2", &second)), InstallRequest::default(), true).unwrap();
+    let plan = InstallPlan::new(&store, fetched(lamp("2", &second)), InstallRequest::default(), true).unwrap();
     assert_eq!(scopes(&plan.kept), ["network:lamp 10.0.0.1:7"]);
     assert_eq!(scopes(&plan.asked), ["network:lamp 10.0.0.3:*", "alert "]);
     let report = put(&store, lamp("2", &second), true, &["network=10.0.0.3:5"]).unwrap();
@@ -447,17 +447,17 @@ fn an_upgrade_asks_for_the_difference_only() {
     let revoke = Change::Revoke(vec!["network=10.0.0.2:9".parse().unwrap()]);
     assert!(installation::change(&store, "lamp", revoke, &trusted).is_err(), "this version was not granted it");
     installation::change(&store, "lamp", Change::Revoke(Vec::new()), &trusted).unwrap();
-    let back = Plan::back(&store, "lamp", trusted.clone()).unwrap();
+    let back = InstallPlan::back(&store, "lamp", trusted.clone()).unwrap();
     assert!(matches!(back.grants(Vec::new()), Err(ChangeError::NotGranted { .. })));
 
     // Who looked at something else than what is there now decides nothing.
     let (one, other) = (
-        Plan::new(&store, fetched(lamp("4", "")), InstallRequest::default(), true).unwrap(),
-        Plan::new(&store, fetched(lamp("5", "")), InstallRequest::default(), true).unwrap(),
+        InstallPlan::new(&store, fetched(lamp("4", "")), InstallRequest::default(), true).unwrap(),
+        InstallPlan::new(&store, fetched(lamp("5", "")), InstallRequest::default(), true).unwrap(),
     );
     one.commit(&store, Vec::new()).unwrap();
     assert!(matches!(other.commit(&store, Vec::new()), Err(ChangeError::Raced { .. })));
-    let report = Plan::back(&store, "lamp", trusted).unwrap();
+    let report = InstallPlan::back(&store, "lamp", trusted).unwrap();
     assert_eq!((report.what, report.package.info.descriptor.version.as_str()), (What::Downgrade, "2"));
 }
 
@@ -471,16 +471,16 @@ fn grants_are_not_taken_over_by_a_package_that_the_trusted_signer_did_not_sign()
     let wanted = || InstallRequest { trusted: TrustedSigners::read(&home.0).unwrap(), ..InstallRequest::default() };
     let package = |version: &str, key| fetched(signature::sign(&lamp(version, ALERT), key).unwrap());
 
-    let plan = Plan::new(&store, package("1", &anna), wanted(), false).unwrap();
+    let plan = InstallPlan::new(&store, package("1", &anna), wanted(), false).unwrap();
     assert!(plan.notes.is_empty(), "{:?}", plan.notes);
     let asked = plan.asked.clone();
     let report = plan.commit(&store, asked).unwrap();
     assert_eq!(report.signers, ["anna"]);
 
-    let by_anna = Plan::new(&store, package("2", &anna), wanted(), true).unwrap();
+    let by_anna = InstallPlan::new(&store, package("2", &anna), wanted(), true).unwrap();
     assert_eq!((by_anna.kept.len(), by_anna.asked.len()), (1, 0));
     for stranger in [package("2", &bert), fetched(lamp("2", ALERT))] {
-        let plan = Plan::new(&store, stranger, wanted(), true).unwrap();
+        let plan = InstallPlan::new(&store, stranger, wanted(), true).unwrap();
         assert_eq!((plan.kept.len(), plan.asked.len()), (0, 1));
         assert!(plan.notes.iter().any(|note| note.contains("nothing granted is taken over")), "{:?}", plan.notes);
     }
@@ -681,7 +681,7 @@ fn an_upgrade_keeps_what_a_person_refused() {
         (again.skipped["tools"].as_slice(), again.diagnostics.last().unwrap().as_str()),
         (&["dim (read-only)".to_owned()][..], why)
     );
-    let back = Plan::back(&store, "lamp", TrustedSigners::default()).unwrap();
+    let back = InstallPlan::back(&store, "lamp", TrustedSigners::default()).unwrap();
     back.commit(&store, Vec::new()).unwrap();
     assert_eq!(store.installed().unwrap().features["lamp"].refused, tools(&["dim"]), "a downgrade keeps it, too");
 

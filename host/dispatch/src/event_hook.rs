@@ -12,7 +12,7 @@ use conductor_event::Record;
 use conductor_observer::{Observation, Observed, is_private};
 use conductor_package::capability;
 use conductor_sandbox::bindings::{self, Event};
-use conductor_sandbox::may_run::{may_watch_now, record_trap};
+use conductor_sandbox::runnable::{may_watch_now, record_trap};
 use conductor_sandbox::{ActionInstance, CallError, PreparedFeature};
 use crossbeam_channel::RecvTimeoutError;
 

@@ -28,7 +28,7 @@ use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::device_table::DeviceTable;
 use conductor_sandbox::event_details::EventDetails;
-use conductor_sandbox::may_run::{check_quarantine, may_run_now, record_trap};
+use conductor_sandbox::runnable::{check_quarantine, may_run_now, record_trap};
 use conductor_sandbox::{CallError, PreparedFeature, ServiceError};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};

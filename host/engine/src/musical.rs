@@ -44,7 +44,7 @@ pub struct ClockSource {
 
 /// An action that waits for the grid.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct QuantizedAction {
     pub(crate) device: DeviceId,
     pub(crate) event: Event,
     pub(crate) rule: RuleId,
@@ -64,7 +64,7 @@ pub(crate) struct Musical {
     /// [`DEVICE`], so that nothing is allocated for an event.
     pub(crate) device: DeviceId,
     /// What waits, in its order.
-    pub(crate) held: Vec<Held>,
+    pub(crate) held: Vec<QuantizedAction>,
 }
 
 impl Musical {
@@ -115,8 +115,8 @@ impl Musical {
     /// Has an action wait that is to. False if it goes at once.
     fn hold<A>(&mut self, firing: &Firing<'_, A>, grid: NonZeroU16) -> bool {
         let change = KeyChange::of(firing.event);
-        let pressed = |held: &Held| KeyChange::of(&held.event).pressed();
-        let of_the_key = |held: &&Held| {
+        let pressed = |held: &QuantizedAction| KeyChange::of(&held.event).pressed();
+        let of_the_key = |held: &&QuantizedAction| {
             let is_same = held.rule == firing.rule.id && held.device == *firing.device;
             is_same && (pressed(held).is_some_and(|key| change.lets_go(key)) || KeyChange::of(&held.event) == change)
         };
@@ -130,7 +130,7 @@ impl Musical {
                 _ => self.held.len() < MAX_HELD && !matches!(firing.event, Event::Musical(_)),
             };
         if waits {
-            self.held.push(Held {
+            self.held.push(QuantizedAction {
                 device: firing.device.clone(),
                 event: firing.event.clone(),
                 rule: firing.rule.id,
@@ -145,7 +145,7 @@ impl Musical {
     }
 
     /// The next action that waits for this pulse.
-    pub(crate) fn take_held(&mut self, pulse: u64) -> Option<Held> {
+    pub(crate) fn take_held(&mut self, pulse: u64) -> Option<QuantizedAction> {
         let place = self.held.iter().position(|held| pulse.is_multiple_of(held.grid))?;
         Some(self.held.remove(place))
     }

@@ -176,7 +176,7 @@ pub struct InstallRequest {
 
 /// An installation or an upgrade that was looked at, and waits for a decision. Nothing has changed.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct InstallPlan {
     /// [`What::Install`], [`What::Upgrade`] or [`What::Downgrade`].
     pub what: What,
     /// The feature's name.
@@ -200,7 +200,7 @@ pub struct Plan {
     replaces_bundled: bool,
 }
 
-impl Plan {
+impl InstallPlan {
     /// Looks at a package that is to be installed, or with `upgrade` to take the place of the one
     /// that is.
     ///

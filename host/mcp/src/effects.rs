@@ -16,13 +16,13 @@ use conductor_host::host::Host;
 pub const SHOW_EFFECTS: &str = "conductor_show_effects";
 
 /// What is asked for, as `conductor_explain_event` has it.
-struct Asked {
+struct EffectsArgs {
     device: String,
     event: String,
     mode: Option<String>,
 }
 
-impl Asked {
+impl EffectsArgs {
     /// `None` if something is missing, no text, or not known.
     fn of(mut args: JsonObject) -> Option<Self> {
         let mut text = |key: &str| match args.remove(key) {
@@ -67,7 +67,7 @@ pub(super) async fn show(
 ) -> CallToolResult {
     let caller = server.caller(context);
     let answer = async {
-        let Some(Asked { device, event, mode }) = Asked::of(args) else {
+        let Some(EffectsArgs { device, event, mode }) = EffectsArgs::of(args) else {
             let why = "`device`, `event` and perhaps `mode` are wanted, as text, and nothing else";
             return Err(AnswerError::wrong(why));
         };
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_text_and_nothing_else() {
-        let asked = |args: Value| Asked::of(serde_json::from_value(args).unwrap());
+        let asked = |args: Value| EffectsArgs::of(serde_json::from_value(args).unwrap());
         let whole = asked(json!({ "device": "pads", "event": "clock", "mode": "Mix" })).unwrap();
         assert_eq!(
             (whole.device.as_str(), whole.event.as_str(), whole.mode.as_deref()),

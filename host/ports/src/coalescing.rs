@@ -123,7 +123,7 @@ impl Drop for CoalescedValues {
 
 impl std::fmt::Debug for CoalescedValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Held").field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("CoalescedValues").field("waiting", &self.waiting).finish_non_exhaustive()
     }
 }
 

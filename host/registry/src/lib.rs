@@ -1,4 +1,4 @@
-//! The registry: which features are installed, and who owns which contribution.
+//! The registry: the features in force, and which of them registered what.
 //!
 //! A registry does not change. [`Registry::with`] makes the next one: what is the same in both is
 //! shared, so a reload that is refused in the end leaves everything as it was.
@@ -32,8 +32,8 @@ use conductor_package::{Contributions, FeatureId, Grants};
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::bindings::imports::host_state;
 use conductor_sandbox::control::Change;
-use conductor_sandbox::may_run::record_trap;
 use conductor_sandbox::registrations::{Band, RegisteredSkill};
+use conductor_sandbox::runnable::record_trap;
 use conductor_sandbox::task::StillEnding;
 pub use conductor_sandbox::task::TaskReport;
 use conductor_sandbox::{Compiled, InstallError, PreparedFeature, RegisteredTool, Sandbox};

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
 use crate::handles::OnProgress;
 use crate::limits;
-use crate::may_run::{check_quarantine, record_trap};
+use crate::runnable::{check_quarantine, record_trap};
 use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Registrations, ServiceError, ToolOutput};
 use conductor_audit::caller::Caller;
 use conductor_package::capability::CapabilityKind;

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::may_run::{check_quarantine, record_trap};
+use crate::runnable::{check_quarantine, record_trap};
 use crate::task_set::OnDemand;
 use crate::{CallError, PreparedFeature};
 use conductor_package::descriptor::{Restart, TaskDeclaration};

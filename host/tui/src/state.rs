@@ -13,11 +13,11 @@ use crate::config_view::ConfigView;
 use crate::input::{Key, Screen, lookup};
 use chat::Chat;
 use features::Features;
-use front::{Explanation, Front};
 use layout::Size;
 use learn::Learn;
 use live::{HIGHLIGHT_TIMEOUT, Live};
 use mappings::Mappings;
+use overlay::{Explanation, Overlay};
 use plans::Plans;
 use requests::Requests;
 
@@ -25,13 +25,13 @@ pub(crate) mod chat;
 mod commands;
 mod features;
 mod from_host;
-pub(crate) mod front;
 pub(crate) mod layout;
 pub(crate) mod learn;
 pub(crate) mod line;
 pub(crate) mod live;
 mod mappings;
 mod mouse;
+pub(crate) mod overlay;
 mod plans;
 mod requests;
 
@@ -62,7 +62,7 @@ pub(crate) enum Link {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extent {
     /// In what is in front.
-    pub(crate) front: usize,
+    pub(crate) overlay: usize,
     /// In the lower part of the screen.
     pub(crate) lower: usize,
 }
@@ -84,7 +84,7 @@ pub(crate) struct State {
     /// Since the program started.
     pub(crate) now: Duration,
     pub(crate) screen: Screen,
-    pub(crate) front: Option<Front>,
+    pub(crate) overlay: Option<Overlay>,
     pub(crate) notice: Option<Notice>,
     pub(crate) link: Link,
     pub(crate) status: Option<Box<Status>>,
@@ -117,7 +117,7 @@ impl State {
             has_colour,
             now: Duration::ZERO,
             screen: Screen::Status,
-            front: None,
+            overlay: None,
             notice: None,
             link: Link::Connecting,
             status: None,
@@ -186,12 +186,12 @@ impl State {
 
     /// Takes in how far what is shown reaches: scrolling ends there.
     pub(crate) fn seen(&mut self, extent: Extent) {
-        match &mut self.front {
-            Some(Front::Keys { scroll } | Front::Explanation(Explanation { scroll, .. })) => {
-                *scroll = (*scroll).min(extent.front);
+        match &mut self.overlay {
+            Some(Overlay::Keys { scroll } | Overlay::Explanation(Explanation { scroll, .. })) => {
+                *scroll = (*scroll).min(extent.overlay);
             }
-            Some(Front::Question(question)) => question.scroll = question.scroll.min(extent.front),
-            Some(Front::Line(_)) | None => {}
+            Some(Overlay::Question(question)) => question.scroll = question.scroll.min(extent.overlay),
+            Some(Overlay::Line(_)) | None => {}
         }
         let scroll = match self.screen {
             Screen::Flow => Some(&mut self.flow_scroll),
@@ -211,13 +211,13 @@ impl State {
             Input::Key(key) => {
                 if let Some(command) = lookup(self.contexts(), key) {
                     self.command(command);
-                } else if let (Some(Front::Line(prompt)), Some(letter)) = (&mut self.front, key.typed()) {
+                } else if let (Some(Overlay::Line(prompt)), Some(letter)) = (&mut self.overlay, key.typed()) {
                     prompt.line.insert(letter.encode_utf8(&mut [0; 4]));
                     self.typed();
                 }
             }
             Input::Paste(text) => {
-                if let Some(Front::Line(prompt)) = &mut self.front {
+                if let Some(Overlay::Line(prompt)) = &mut self.overlay {
                     prompt.line.insert(&text);
                     self.typed();
                 }

@@ -6,8 +6,8 @@ use ratatui::layout::Position;
 use ratatui::style::Color;
 
 use crate::input::{BINDINGS, Command, Context, Screen, key_of};
-use crate::state::front::{About, Front, Prompt};
 use crate::state::layout::{self, BODY, NEEDED};
+use crate::state::overlay::{About, Overlay, Prompt};
 use crate::state::{Extent, Link, State};
 use crate::text::{Look, Row, cut, wrapped, wrapped_line};
 
@@ -164,9 +164,9 @@ impl Page<'_> {
 
     fn body(&mut self, state: &State) -> Extent {
         let columns = self.columns();
-        let front = match &state.front {
-            Some(Front::Keys { scroll }) => Some(Part::text(title("Keys"), keys(), *scroll)),
-            Some(Front::Question(question)) => {
+        let front = match &state.overlay {
+            Some(Overlay::Keys { scroll }) => Some(Part::text(title("Keys"), keys(), *scroll)),
+            Some(Overlay::Question(question)) => {
                 let lines = match &question.about {
                     About::Nothing => Vec::new(),
                     About::Text(text) => sentence(Look::Plain, "", text, columns),
@@ -184,12 +184,12 @@ impl Page<'_> {
                 );
                 Some(Part::text(title, lines, question.scroll))
             }
-            Some(Front::Explanation(open)) => Some(live::explanation(open, columns)),
-            Some(Front::Line(_)) | None => None,
+            Some(Overlay::Explanation(open)) => Some(live::explanation(open, columns)),
+            Some(Overlay::Line(_)) | None => None,
         };
         if let Some(part) = front {
             let rows = state.size.body().saturating_sub(1);
-            return Extent { front: self.part(BODY, rows, part), lower: usize::MAX };
+            return Extent { overlay: self.part(BODY, rows, part), lower: usize::MAX };
         }
         let layout::Parts { upper, lower } = layout::parts(state);
         let (above, below) = parts(state, columns, usize::from(lower.unwrap_or(0)));
@@ -200,7 +200,7 @@ impl Page<'_> {
             (Some(rows), Some(part)) => self.part(layout::lower_title(state), rows, part),
             _ => 0,
         };
-        Extent { front: 0, lower }
+        Extent { overlay: 0, lower }
     }
 
     /// Draws a part with its title, and returns how far it can be scrolled.
@@ -235,7 +235,7 @@ impl Page<'_> {
     /// The line that is typed, or a notice.
     fn notice(&mut self, state: &State) {
         let y = self.height.saturating_sub(2);
-        if let Some(Front::Line(prompt)) = &state.front {
+        if let Some(Overlay::Line(prompt)) = &state.overlay {
             self.prompt(y, prompt);
         } else if let Some(notice) = &state.notice {
             let (look, sign) = if notice.is_wrong { (Look::Bad, "! ") } else { (Look::Good, "") };

@@ -18,7 +18,7 @@ use conductor_audit::caller::Caller;
 use conductor_host::host::Host;
 use conductor_host::host::feature_change::FeatureChange;
 use conductor_host::host::installer::{FetchOptions, InstallView, Installer, InstallerError, LeftData, Removed};
-use conductor_install::installation::{ChangeError, GrantWords, Plan};
+use conductor_install::installation::{ChangeError, GrantWords, InstallPlan};
 use conductor_install::receipt::FeatureInstallReport;
 use conductor_install::store::StoreError;
 use conductor_package::Contributions;
@@ -140,7 +140,7 @@ pub struct RemovedView {
     pub deleted: Vec<LeftData>,
 }
 
-fn fetched(installer: &Installer, package: &PackageSource) -> Result<Plan, InstallError> {
+fn fetched(installer: &Installer, package: &PackageSource) -> Result<InstallPlan, InstallError> {
     let PackageSource { source, upgrade, digest, replace_bundled } = package.clone();
     let options = FetchOptions { name: None, digest, replace_bundled };
     Ok(match (upgrade, source) {
@@ -291,7 +291,7 @@ enum InstallError {
     /// The request lacks something.
     #[error("{0}")]
     Incomplete(&'static str),
-    /// The words for a capability are none.
+    /// The words name no capability: see [`conductor_package::capability`].
     #[error("{0}")]
     Words(String),
     #[error(transparent)]

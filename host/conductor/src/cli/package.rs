@@ -13,7 +13,7 @@ use conductor_audit::caller::Caller;
 use conductor_host::host;
 use conductor_host::host::feature_change::FeatureChange;
 use conductor_host::host::installer::{FetchOptions, Installer, InstallerError, LeftData, Removed};
-use conductor_install::installation::{self, ChangeError, GrantWords, Plan};
+use conductor_install::installation::{self, ChangeError, GrantWords, InstallPlan};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
 use conductor_install::store::{InstalledFeature, PackageStore};
@@ -272,7 +272,7 @@ fn hint(places: &Paths, error: ChangeError) -> Failure {
 }
 
 /// Asks for what a plan asks for, and installs or upgrades.
-fn put(places: &Paths, installer: &Installer, plan: Plan, options: &Options) -> CommandResult {
+fn put(places: &Paths, installer: &Installer, plan: InstallPlan, options: &Options) -> CommandResult {
     let given = if options.grant.is_empty() {
         prompt::ask(&plan)?
     } else {

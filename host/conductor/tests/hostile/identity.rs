@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_config as config;
 use conductor_host::host::{Host, Reloaded};
-use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallPlan, InstallRequest};
 use conductor_install::receipt::FeatureInstallReport;
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
 use conductor_install::source::{Fetched, Origin};
@@ -95,10 +95,10 @@ impl Home {
         InstallRequest { bundled: Some(self.bundled()), trusted, ..InstallRequest::default() }
     }
 
-    fn plan(&self, bytes: Vec<u8>, wanted: InstallRequest, upgrade: bool) -> Result<Plan, ChangeError> {
+    fn plan(&self, bytes: Vec<u8>, wanted: InstallRequest, upgrade: bool) -> Result<InstallPlan, ChangeError> {
         let path = PathBuf::from("/downloads/lamp.wasm");
         let package = Package::from_bytes(&path, bytes).unwrap();
-        Plan::new(&self.store(), Fetched { package, origin: Origin::File { path } }, wanted, upgrade)
+        InstallPlan::new(&self.store(), Fetched { package, origin: Origin::File { path } }, wanted, upgrade)
     }
 
     /// Installs or upgrades as the command does, granting these words.

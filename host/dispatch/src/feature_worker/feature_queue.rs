@@ -20,7 +20,7 @@ use super::prepared_action::PreparedAction;
 use super::{ControlRequest, FeatureWorker};
 use crate::WorkerCounters;
 use conductor_observer::Observer;
-use conductor_sandbox::may_run::check_quarantine;
+use conductor_sandbox::runnable::check_quarantine;
 use conductor_sandbox::{CallError, InstallError, PreparedFeature, RegisteredAction};
 
 /// How long a feature may take to begin and end with a `prepare`.

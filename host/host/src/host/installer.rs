@@ -22,7 +22,7 @@ use super::{Host, StartError};
 use crate::control::plan::PlanError;
 use conductor_audit::caller::Caller;
 use conductor_config::{self as config, Loaded};
-use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallPlan, InstallRequest};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{PublicKey, SignatureError, TrustedSigners};
 use conductor_install::source::{Origin, Source, SourceError};
@@ -173,7 +173,7 @@ impl AskedCapability {
 
 impl InstallView {
     /// The view of a plan, with the names of signers that a person trusts.
-    pub fn new(plan: &Plan, trusted: &TrustedSigners) -> Self {
+    pub fn new(plan: &InstallPlan, trusted: &TrustedSigners) -> Self {
         let info = &plan.package.info;
         let signer = |key: &PublicKey| {
             let signer = trusted.signer(*key);
@@ -222,7 +222,7 @@ pub struct Installer {
 #[derive(Debug)]
 #[must_use = "nothing is installed before `commit`"]
 pub struct Staged {
-    plan: Plan,
+    plan: InstallPlan,
     grants: Vec<CapabilityRequest>,
     /// How a host would load it; `None` if hosts would not, since the feature is disabled.
     source: Option<FeatureSource>,
@@ -232,7 +232,7 @@ pub struct Staged {
 #[derive(Debug)]
 #[must_use = "nothing is installed before `commit`"]
 pub struct TriedOut {
-    plan: Plan,
+    plan: InstallPlan,
     grants: Vec<CapabilityRequest>,
 }
 
@@ -292,7 +292,7 @@ impl Installer {
     ///
     /// # Errors
     /// [`InstallerError::NoSource`], [`InstallerError::Fetch`], [`InstallerError::Change`].
-    pub fn fetch(&self, source: &str, options: &FetchOptions) -> Result<Plan, InstallerError> {
+    pub fn fetch(&self, source: &str, options: &FetchOptions) -> Result<InstallPlan, InstallerError> {
         self.look(&self.parsed(source, options)?, options, false)
     }
 
@@ -306,7 +306,7 @@ impl Installer {
         name: &str,
         source: Option<&str>,
         options: &FetchOptions,
-    ) -> Result<Plan, InstallerError> {
+    ) -> Result<InstallPlan, InstallerError> {
         let installed = self.store.installed()?;
         let origin = &installation::find(&installed, name)?.current.origin;
         let source = match source {
@@ -324,15 +324,15 @@ impl Installer {
     ///
     /// # Errors
     /// [`InstallerError::Change`].
-    pub fn previous(&self, name: &str) -> Result<Plan, InstallerError> {
-        Ok(Plan::back(&self.store, name, self.trusted.clone())?)
+    pub fn previous(&self, name: &str) -> Result<InstallPlan, InstallerError> {
+        Ok(InstallPlan::back(&self.store, name, self.trusted.clone())?)
     }
 
     fn parsed(&self, source: &str, options: &FetchOptions) -> Result<Source, InstallerError> {
         Source::parse(source, options.digest.as_deref(), self.features.as_deref()).map_err(InstallerError::NoSource)
     }
 
-    fn look(&self, source: &Source, options: &FetchOptions, upgrade: bool) -> Result<Plan, InstallerError> {
+    fn look(&self, source: &Source, options: &FetchOptions, upgrade: bool) -> Result<InstallPlan, InstallerError> {
         let FetchOptions { name, digest, replace_bundled } = options.clone();
         let wanted = InstallRequest {
             name,
@@ -342,7 +342,7 @@ impl Installer {
             replace_bundled,
         };
         let fetched = source.fetch().map_err(InstallerError::Fetch)?;
-        let mut plan = Plan::new(&self.store, fetched, wanted, upgrade)?;
+        let mut plan = InstallPlan::new(&self.store, fetched, wanted, upgrade)?;
         plan.notes.extend(removal::data_of_others(&self.home, &plan));
         Ok(plan)
     }
@@ -352,7 +352,7 @@ impl Installer {
     ///
     /// # Errors
     /// [`ChangeError::NotGranted`], and what the store refuses.
-    pub fn stage(&self, plan: Plan, given: Vec<CapabilityRequest>) -> Result<Staged, InstallerError> {
+    pub fn stage(&self, plan: InstallPlan, given: Vec<CapabilityRequest>) -> Result<Staged, InstallerError> {
         let grants = plan.grants(given)?;
         let source = if plan.enabled() {
             Some(FeatureSource {
@@ -397,7 +397,11 @@ impl Installer {
     ///
     /// # Errors
     /// Those of the steps.
-    pub fn install(&self, plan: Plan, given: Vec<CapabilityRequest>) -> Result<FeatureInstallReport, InstallerError> {
+    pub fn install(
+        &self,
+        plan: InstallPlan,
+        given: Vec<CapabilityRequest>,
+    ) -> Result<FeatureInstallReport, InstallerError> {
         let staged = self.stage(plan, given)?;
         self.commit(self.try_out(staged)?)
     }

@@ -1,7 +1,6 @@
 //! The host itself: what runs, reloaded as a whole, stopped clean.
 
 mod apply;
-mod asked;
 mod assembler;
 mod builder;
 mod changes;
@@ -14,6 +13,7 @@ pub mod installer;
 mod look;
 mod planned;
 mod play;
+mod requests;
 mod rollback;
 mod rule_names;
 mod secret_audit;
@@ -34,13 +34,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::{Applied, PlanView};
-pub use self::asked::{ChangeError, LockError, ReloadError, UnknownMode};
 use self::assembler::Assembler;
 pub use self::assembler::{Rehearsal, check, configured_grants, installed, rehearse};
 pub use self::builder::{HostBuilder, StartError};
 pub use self::effects_of::EffectsError;
 use self::generation::{Generation, InForce};
 pub use self::play::PlayError;
+pub use self::requests::{ChangeError, LockError, ReloadError, UnknownMode};
 use self::view::View;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::control::lock::ShowLock;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Host;
-use conductor_install::installation::Plan;
+use conductor_install::installation::InstallPlan;
 use conductor_install::signature::TrustedSigners;
 use conductor_observer::Observation;
 
@@ -35,7 +35,7 @@ impl Host {
             state.taken_back.insert(feature.current.digest.clone());
             let (bad, good) = (&feature.current.version, &previous.version);
             let back = TrustedSigners::read(&home).map_err(|error| error.to_string()).and_then(|trusted| {
-                let plan = Plan::back(&store, name, trusted).map_err(|error| error.to_string())?;
+                let plan = InstallPlan::back(&store, name, trusted).map_err(|error| error.to_string())?;
                 self.works_with_data(&plan)?;
                 let grants = plan.kept.clone();
                 plan.commit(&store, grants).map_err(|error| error.to_string())
@@ -59,7 +59,7 @@ impl Host {
     ///
     /// # Errors
     /// A sentence.
-    fn works_with_data(&self, plan: &Plan) -> Result<(), String> {
+    fn works_with_data(&self, plan: &InstallPlan) -> Result<(), String> {
         let works_with = plan.package.info.descriptor.data_version();
         let stores = self.services.stores.as_ref();
         match stores.and_then(|stores| stores.data_version(plan.data().as_str()).ok().flatten()) {

@@ -1,6 +1,6 @@
 //! The system's gamepads, through gilrs: evdev and udev on Linux, IOKit, Windows' own.
 //!
-//! gilrs belongs to one thread, which waits for events and hands them to the pads' sinks.
+//! gilrs belongs to one thread, which waits for events, takes the dead zone out of them, and hands them to the pads' sinks.
 
 use std::collections::HashMap;
 use std::sync::Arc;

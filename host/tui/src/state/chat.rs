@@ -6,8 +6,8 @@ use conductor_chat::record::{Approval, ChatEvent, Outcome, PlanOutcome, Recorded
 use conductor_chat::store::ConversationView;
 
 use super::State;
-use super::front::{About, Front, Phrase, Prompt, Purpose, Then};
 use super::line::Line;
+use super::overlay::{About, Overlay, Phrase, Prompt, Purpose, Then};
 use crate::api::{Act, Answer, Query};
 use crate::input::Screen;
 use crate::text::beginning;
@@ -240,8 +240,8 @@ impl State {
 
     /// Asks what to say; what stands in front of the screen stays there.
     pub(super) fn write(&mut self, id: u64, text: &str) {
-        if self.screen == Screen::Chat && self.front.is_none() {
-            self.front = Some(Front::Line(Prompt::new("say", Line::new(text), Purpose::Say { id })));
+        if self.screen == Screen::Chat && self.overlay.is_none() {
+            self.overlay = Some(Overlay::Line(Prompt::new("say", Line::new(text), Purpose::Say { id })));
         }
     }
 

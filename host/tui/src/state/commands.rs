@@ -2,10 +2,10 @@
 
 use super::State;
 use super::chat::Conversation;
-use super::front::{About, Explanation, Front, Then};
 use super::learn::Listening;
 use super::line::Line;
 use super::live::Pane;
+use super::overlay::{About, Explanation, Overlay, Then};
 use crate::api::{Act, Query};
 use crate::input::{Command, Context, Screen};
 
@@ -16,11 +16,11 @@ impl State {
         if !self.size.is_enough() {
             return &[X::TooSmall];
         }
-        match &self.front {
-            Some(Front::Keys { .. }) => &[X::Keys],
-            Some(Front::Question(_)) => &[X::Question],
-            Some(Front::Line(_)) => &[X::Line],
-            Some(Front::Explanation(_)) => &[X::Explanation],
+        match &self.overlay {
+            Some(Overlay::Keys { .. }) => &[X::Keys],
+            Some(Overlay::Question(_)) => &[X::Question],
+            Some(Overlay::Line(_)) => &[X::Line],
+            Some(Overlay::Explanation(_)) => &[X::Explanation],
             None => match self.screen {
                 Screen::Status => &[X::Status, X::Everywhere],
                 Screen::Live => &[X::Live, X::Everywhere],
@@ -73,7 +73,7 @@ impl State {
         }
         match command {
             Command::Quit => self.has_ended = true,
-            Command::Keys => self.front = Some(Front::Keys { scroll: 0 }),
+            Command::Keys => self.overlay = Some(Overlay::Keys { scroll: 0 }),
             Command::Show(screen) => self.go(screen),
             Command::NextScreen => self.go(self.screen.step(1)),
             Command::PreviousScreen => self.go(self.screen.step(Screen::ALL.len() - 1)),
@@ -145,7 +145,7 @@ impl State {
             }
             Command::AnyDevice => self.learn.any = !self.learn.any,
             Command::Yes => self.agreed(),
-            Command::No => self.front = None,
+            Command::No => self.overlay = None,
             Command::Submit => self.submit(),
             Command::EraseBack => self.edit(Line::erase_back),
             Command::EraseAhead => self.edit(Line::erase_ahead),
@@ -170,12 +170,12 @@ impl State {
     /// One up or down: in what is in front, else in the list of the screen.
     pub(super) fn step(&mut self, by: isize) {
         let move_by = |at: usize, count: usize| at.saturating_add_signed(by).min(count.saturating_sub(1));
-        match &mut self.front {
-            Some(Front::Keys { scroll } | Front::Explanation(Explanation { scroll, .. })) => {
+        match &mut self.overlay {
+            Some(Overlay::Keys { scroll } | Overlay::Explanation(Explanation { scroll, .. })) => {
                 *scroll = scroll.saturating_add_signed(by);
             }
-            Some(Front::Question(question)) => question.scroll = question.scroll.saturating_add_signed(by),
-            Some(Front::Line(_)) => {}
+            Some(Overlay::Question(question)) => question.scroll = question.scroll.saturating_add_signed(by),
+            Some(Overlay::Line(_)) => {}
             None => match self.screen {
                 Screen::Status => {
                     let count = self.status.as_ref().map_or(0, |status| status.modes.len());
@@ -222,7 +222,7 @@ impl State {
     /// A page up or down: of the lower part of the screen where it has two.
     fn page(&mut self, by: isize) {
         let page = isize::try_from(self.size.page()).unwrap_or(1) * by;
-        let is_free = self.front.is_none();
+        let is_free = self.overlay.is_none();
         match self.lower_scroll().filter(|_| is_free) {
             Some(scroll) => *scroll = scroll.saturating_add_signed(page),
             None => self.step(page),
@@ -231,9 +231,9 @@ impl State {
 
     /// To the first or the last.
     pub(super) fn end(&mut self, by: isize) {
-        match (&mut self.front, self.screen, by) {
-            (Some(Front::Line(prompt)), _, isize::MIN) => prompt.line.first(),
-            (Some(Front::Line(prompt)), ..) => prompt.line.last(),
+        match (&mut self.overlay, self.screen, by) {
+            (Some(Overlay::Line(prompt)), _, isize::MIN) => prompt.line.first(),
+            (Some(Overlay::Line(prompt)), ..) => prompt.line.last(),
             // Events go on as they come.
             (None, Screen::Live, isize::MAX) if self.live.pane == Pane::Rows => self.live.pause(false),
             _ => self.step(by),
@@ -260,7 +260,7 @@ impl State {
             let row = row.clone();
             let (device, event) = (row.source.clone(), row.text.clone());
             self.live.choose_row(row.number);
-            self.front = Some(Front::Explanation(Explanation { row, rules: None, scroll: 0 }));
+            self.overlay = Some(Overlay::Explanation(Explanation { row, rules: None, scroll: 0 }));
             self.requests.ask(Query::Explain { device, event });
         } else if let Some(view) = self.chat.list.get(self.chat.at) {
             self.chat.open = Some(Conversation::new(view.id));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use conductor_registry::FeatureReport;
 
 use super::State;
-use super::front::{About, Then};
+use super::overlay::{About, Then};
 use crate::api::Act;
 
 /// Features, and the rates of what they use.

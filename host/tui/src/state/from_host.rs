@@ -7,9 +7,9 @@ use conductor_host::host::status::Status;
 use conductor_observation::ObservationView;
 
 use super::chat::Conversation;
-use super::front::Front;
 use super::learn::Listening;
 use super::live::HIGHLIGHT_TIMEOUT;
+use super::overlay::Overlay;
 use super::{Link, State};
 use crate::api::{Act, FromHost, Query, Reply, Request};
 use crate::input::Screen;
@@ -133,7 +133,7 @@ impl State {
                 return;
             }
             (Query::Explain { device, event }, result) => {
-                if let Some(Front::Explanation(open)) = &mut self.front
+                if let Some(Overlay::Explanation(open)) = &mut self.overlay
                     && (&open.row.source, &open.row.text) == (&device, &event)
                 {
                     open.rules = Some(result.map(|reply| match reply {
@@ -208,7 +208,7 @@ impl State {
                 self.requests.ask(Query::Status);
             }
             Reply::Proposed(id) => {
-                if self.screen == Screen::Learn && self.front.is_none() {
+                if self.screen == Screen::Learn && self.overlay.is_none() {
                     self.screen = Screen::Plans;
                 }
                 self.requests.ask(Query::Plans);

@@ -6,8 +6,8 @@ use conductor_host::host::status::Status;
 use conductor_learn_mapping::Learned;
 
 use super::State;
-use super::front::{Front, Prompt, Purpose};
 use super::line::Line;
+use super::overlay::{Overlay, Prompt, Purpose};
 use crate::action_keys::ActionKey;
 use crate::api::{Act, Query};
 use crate::input::Screen;
@@ -96,8 +96,8 @@ impl State {
 
     /// Asks what the chosen control should do; what stands in front of the screen stays there.
     pub(super) fn ask_action(&mut self, text: &str) {
-        if self.screen == Screen::Learn && self.front.is_none() {
-            self.front = Some(Front::Line(Prompt::new("action", Line::new(text), Purpose::Action)));
+        if self.screen == Screen::Learn && self.overlay.is_none() {
+            self.overlay = Some(Overlay::Line(Prompt::new("action", Line::new(text), Purpose::Action)));
         }
     }
 

@@ -9,8 +9,8 @@ use conductor_ports::status::{PortState, PortsStatus};
 use conductor_ports::{Direction, Protocol};
 
 use super::State;
-use super::front::{Front, Prompt, Purpose};
 use super::line::Line;
+use super::overlay::{Overlay, Prompt, Purpose};
 use crate::api::Act;
 use crate::input::Screen;
 use crate::text::beginning;
@@ -487,7 +487,7 @@ impl State {
             Screen::Live => ("only events with", &self.live.filter),
             _ => ("only mappings with", &self.mappings.search),
         };
-        self.front = Some(Front::Line(Prompt::new(asks, Line::new(text), Purpose::Filter)));
+        self.overlay = Some(Overlay::Line(Prompt::new(asks, Line::new(text), Purpose::Filter)));
     }
 
     pub(super) fn filter(&mut self, text: &str) {

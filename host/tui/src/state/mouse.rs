@@ -14,7 +14,7 @@ impl State {
             self.command(command);
             return;
         }
-        if self.front.is_some() || !self.size.is_enough() {
+        if self.overlay.is_some() || !self.size.is_enough() {
             return;
         }
         if let Some(screen) = layout::tab_at(self, column, row) {
@@ -53,7 +53,7 @@ impl State {
 
     /// The wheel moves what it is over: the text of the lower part, or else what keys move.
     pub(super) fn wheel(&mut self, row: u16, by: isize) {
-        let is_lower = self.front.is_none() && self.size.is_enough() && layout::is_in_lower(self, row);
+        let is_lower = self.overlay.is_none() && self.size.is_enough() && layout::is_in_lower(self, row);
         match self.lower_scroll().filter(|_| is_lower) {
             Some(scroll) => *scroll = scroll.saturating_add_signed(by * WHEEL),
             None => self.step(by * WHEEL),

@@ -7,7 +7,7 @@ use conductor_host::control::plan::risk::Level;
 use conductor_host::host::PlanView;
 
 use super::State;
-use super::front::{About, Phrase, Then};
+use super::overlay::{About, Phrase, Then};
 use crate::api::{Act, Query};
 use crate::input::Screen;
 

@@ -6,9 +6,9 @@ use super::{Part, field, sentence, title};
 use crate::action_keys::ActionKey;
 use crate::input::{Command, Context, key_of};
 use crate::state::State;
-use crate::state::front::{Front, Prompt, Purpose};
 use crate::state::layout;
 use crate::state::learn::Listening;
+use crate::state::overlay::{Overlay, Prompt, Purpose};
 use crate::text::{Look, Row};
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
@@ -37,8 +37,8 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
     };
     let lines: Vec<Row> = learn.learned.controls.iter().map(row).collect();
     let above = Part::list(head, lines, learn.at, why);
-    let below = match &state.front {
-        Some(Front::Line(Prompt { purpose: Purpose::Action, line, .. })) => Part::text(
+    let below = match &state.overlay {
+        Some(Overlay::Line(Prompt { purpose: Purpose::Action, line, .. })) => Part::text(
             title("Actions").put(Look::Dim, "TYPE, TYPE VALUE or TYPE { key = value } "),
             actions(state, line.text(), columns),
             0,

@@ -2,9 +2,9 @@
 
 use super::{Part, more_columns, rate, sentence, title, width};
 use crate::state::State;
-use crate::state::front::Explanation;
 use crate::state::layout;
 use crate::state::live::{Listed, Pane, Row as Happened, RowKind};
+use crate::state::overlay::Explanation;
 use crate::text::{Look, Row, cut};
 
 pub(super) fn parts(state: &State, columns: usize, rows: usize) -> (Option<Part>, Option<Part>) {

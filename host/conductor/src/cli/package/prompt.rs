@@ -1,14 +1,14 @@
 //! Prompts and lists of capabilities, for granting them and afterwards.
 
 use super::Failure;
-use conductor_install::installation::Plan;
+use conductor_install::installation::InstallPlan;
 use conductor_install::receipt::What;
 use conductor_package::capability::{Capability, CapabilityRequest};
 use conductor_package::{Grants, consent};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 /// Asks on the terminal for what the plan asks for. Without one, nothing is granted.
-pub(super) fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {
+pub(super) fn ask(plan: &InstallPlan) -> Result<Vec<CapabilityRequest>, Failure> {
     let mut given = Vec::new();
     if plan.asked.is_empty() || !terminal::is_interactive() {
         return Ok(given);

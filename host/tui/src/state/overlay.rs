@@ -10,7 +10,7 @@ use crate::api::{Act, Explained, Proposal};
 
 /// What stands in front of the screen.
 #[derive(Debug)]
-pub(crate) enum Front {
+pub(crate) enum Overlay {
     Keys { scroll: usize },
     Question(Question),
     Line(Prompt),
@@ -106,31 +106,31 @@ pub(crate) struct Explanation {
 
 impl State {
     pub(super) fn ask(&mut self, asks: &str, about: About, then: Then) {
-        self.front = Some(Front::Question(Question { asks: asks.to_owned(), about, scroll: 0, then }));
+        self.overlay = Some(Overlay::Question(Question { asks: asks.to_owned(), about, scroll: 0, then }));
     }
 
     /// A person's yes.
     pub(super) fn agreed(&mut self) {
-        let Some(Front::Question(question)) = self.front.take() else { return };
+        let Some(Overlay::Question(question)) = self.overlay.take() else { return };
         match question.then {
             Then::Do(act) => self.requests.act(act),
             Then::Type { asks, phrase, act } => {
                 let purpose = Purpose::Phrase { phrase, act: Box::new(act) };
-                self.front = Some(Front::Line(Prompt::new(asks, Line::default(), purpose)));
+                self.overlay = Some(Overlay::Line(Prompt::new(asks, Line::default(), purpose)));
             }
         }
     }
 
     pub(super) fn back(&mut self) {
-        match self.front.take() {
-            Some(Front::Line(Prompt { purpose: Purpose::Filter, .. })) => self.filter(""),
+        match self.overlay.take() {
+            Some(Overlay::Line(Prompt { purpose: Purpose::Filter, .. })) => self.filter(""),
             Some(_) => {}
             None => self.chat.open = None,
         }
     }
 
     pub(super) fn edit(&mut self, edit: impl FnOnce(&mut Line)) {
-        if let Some(Front::Line(prompt)) = &mut self.front {
+        if let Some(Overlay::Line(prompt)) = &mut self.overlay {
             edit(&mut prompt.line);
             self.typed();
         }
@@ -138,7 +138,7 @@ impl State {
 
     /// A filter holds while it is typed, and an action is explained.
     pub(super) fn typed(&mut self) {
-        let Some(Front::Line(Prompt { purpose, line, .. })) = &self.front else { return };
+        let Some(Overlay::Line(Prompt { purpose, line, .. })) = &self.overlay else { return };
         let text = line.text().to_owned();
         match purpose {
             Purpose::Filter => self.filter(&text),
@@ -148,7 +148,7 @@ impl State {
     }
 
     pub(super) fn submit(&mut self) {
-        let Some(Front::Line(Prompt { line, purpose, asks, .. })) = self.front.take() else { return };
+        let Some(Overlay::Line(Prompt { line, purpose, asks, .. })) = self.overlay.take() else { return };
         let text = line.text().trim().to_owned();
         match purpose {
             Purpose::Filter => {}
@@ -168,7 +168,7 @@ impl State {
             Purpose::Phrase { phrase, act } if phrase.is_met(&text) => self.requests.act(*act),
             Purpose::Phrase { phrase, act } => {
                 let again = Prompt::new(asks, Line::default(), Purpose::Phrase { phrase, act });
-                self.front = Some(Front::Line(Prompt { is_wrong: true, ..again }));
+                self.overlay = Some(Overlay::Line(Prompt { is_wrong: true, ..again }));
             }
         }
     }
