@@ -98,6 +98,55 @@ describe('the page Live', { concurrency: false }, () => {
     await other.page.close()
   })
 
+  // SHL-1
+  test('in the signal flow a way is seen to be broken where no port of its binding is there, and what it can\'t send fails', async () => {
+    const matchers = (value) => [{ type: 'name_contains', value }]
+    await applied('A controller that is at home, and a synthesizer, too.', [
+      { path: ['bindings', '2'], value: { alias: 'grid', matchers: matchers('APC MINI') } },
+      { path: ['bindings', '3'], value: { alias: 'sampler', output: { matchers: matchers('No Such Sampler') } } },
+      { path: ['modes', '0', 'mappings', '3'], value: { name: 'unheard', trigger: { type: 'Note', note: 56, device: 'grid' }, action: { type: 'MidiForward', target: 'sampler' } } },
+      { path: ['modes', '0', 'mappings', '4'], value: { name: 'unsent', trigger: { type: 'OscMessage', address: '/unsent' }, action: { type: 'SendMidi', target: 'sampler', message_type: 'CC', cc: 1, value: 1 } } },
+    ])
+    await tab.go('')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find('[data-source="tablet"] .badge.good', 'working')
+    for (const device of ['grid', 'sampler']) {
+      await tab.find(`[data-source="${device}"] .ports`, 'not there')
+      await tab.find(`[data-source="${device}"] .head .badge.bad`, 'not working')
+    }
+    await tab.find('[data-source="grid"] [data-flow="unheard"]')
+    await tab.find('[data-source="*"] [data-flow="unsent"]')
+    await play('/unsent')
+    await tab.find('[role=row].trouble', 'no port is bound to "sampler"')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.go('devices')
+    await tab.find('tr', 'no port is bound to "sampler"')
+    await stage.ask('POST', '/v1/undo')
+    await tab.gone('[data-binding=sampler]')
+  })
+
+  // SHL-1
+  test('in the signal flow a mapping is seen to wait for a binding that is gone, and is whole again with it', async () => {
+    await tab.go('')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find('[data-source="tablet"] [data-flow="go (loud)"]')
+    await applied('The tablet is not wanted any more.', [{ path: ['bindings', '0'], value: null }])
+    await tab.find('[data-missing="tablet"] .badge.warn', 'no such binding')
+    await tab.find('[data-missing="tablet"] [data-flow="go (loud)"]')
+    await tab.gone('[data-source="tablet"]')
+    assert.deepEqual(await tab.violations(), [])
+    await stage.ask('POST', '/v1/undo')
+    await tab.find('[data-source="tablet"] [data-flow="go (loud)"]')
+    await tab.gone('[data-missing]')
+    await until('its port is open', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'tablet' && port.connected))
+    const lit = await edges(tab)
+    const before = peer.count('/lit')
+    await play('/go')
+    await until('the packet', () => peer.count('/lit') > before)
+    await until('the edges', async () => (await lit()).length === 2)
+    assert.deepEqual(await lit(), ['go (loud)', 'tablet'])
+  })
+
   // SHL-3
   test('a row says what it came by, from where, and what came of it; a device shows that it is active', async () => {
     await tab.go('')
