@@ -165,6 +165,37 @@ describe('the page Live', { concurrency: false }, () => {
   })
 
   // SHL-3
+  test('a device shows that it is active for two seconds after an event, and no longer', async () => {
+    const other = await stage.tab()
+    // The page's clock, in milliseconds, which stands still until it is set.
+    await other.page.evaluateOnNewDocument(() => {
+      globalThis.clock = 10_000
+      performance.now = () => globalThis.clock
+    })
+    const set = (clock) => other.page.evaluate((clock) => (globalThis.clock = clock), clock)
+    const dots = ['[data-device="tablet"] .dot', '[data-pill="tablet"] .dot']
+    await other.go('')
+    for (const dot of dots) await other.find(`${dot}:not(.active)`)
+    await play('/go')
+    await other.rowWith('/go')
+    await set(10_001)
+    for (const dot of dots) await other.find(`${dot}.active`)
+    await set(11_999)
+    // In the second after that of the event it has a rate, which says that the clock was looked at.
+    const areActive = await until('a rate', () =>
+      other.page.evaluate((dots) => {
+        const [, rate] = /([\d.]+)\/s/.exec(document.querySelector('[data-device="tablet"]').textContent) ?? []
+        return Number(rate) > 0 ? dots.map((dot) => document.querySelector(dot).matches('.active')) : null
+      }, dots),
+    )
+    assert.deepEqual(areActive, [true, true])
+    await set(12_000)
+    for (const dot of dots) await other.find(`${dot}:not(.active)`)
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
+  })
+
+  // SHL-3
   test('a device says how much comes of it now, and which kinds', async () => {
     await tab.go('')
     const rate = () => tab.page.evaluate(() => Number(/([\d.]+)\/s/.exec(document.querySelector('[data-device="tablet"]')?.textContent ?? '')?.[1] ?? 0))
