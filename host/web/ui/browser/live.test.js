@@ -475,6 +475,26 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.find('[role=row]', '/again')
   })
 
+  // SHL-3
+  test('a restart of the host ends that a device is muted', async () => {
+    const isMuted = async () => (await stage.ask('GET', '/v1/bindings')).find((one) => one.alias === 'tablet').muted
+    await tab.go('devices')
+    await tab.click('[data-binding=tablet] button', 'Mute until restart')
+    await tab.find('[data-binding=tablet] .badge', 'muted until restart')
+    assert.equal(await isMuted(), true)
+    await stage.host.end()
+    await tab.find('[data-state=lost]')
+    await stage.run()
+    await tab.find('[data-state=open]')
+    await tab.find('[data-binding=tablet] button', 'Mute until restart')
+    await tab.gone('[data-binding=tablet] .badge', 'muted until restart')
+    assert.equal(await isMuted(), false)
+    await until('its port is open', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'tablet' && port.connected))
+    await tab.go('')
+    await play('/unmuted')
+    await tab.find('[role=row]', '/unmuted')
+  })
+
   test('a host of another version than the page is named', async () => {
     const other = await stage.tab()
     await other.page.evaluateOnNewDocument(() => {
