@@ -114,8 +114,9 @@ describe('the page Live', { concurrency: false }, () => {
       await tab.find(`[data-source="${device}"] .ports`, 'not there')
       await tab.find(`[data-source="${device}"] .head .badge.bad`, 'not working')
     }
-    await tab.find('[data-source="grid"] [data-flow="unheard"]')
-    await tab.find('[data-source="*"] [data-flow="unsent"]')
+    await tab.find('[data-source="grid"] [data-flow="unheard"] .badge.warn', 'sampler: not there')
+    await tab.find('[data-source="*"] [data-flow="unsent"] .badge.warn', 'sampler: not there')
+    await tab.gone('[data-flow="go (loud)"] .badge.warn')
     await play('/unsent')
     await tab.find('[role=row].trouble', 'no port is bound to "sampler"')
     assert.deepEqual(await tab.violations(), [])
