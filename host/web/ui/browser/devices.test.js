@@ -307,4 +307,29 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await midi.play(GRID, '90 38 64')
     await until('the packet', () => peer.count('/pad') > before)
   })
+
+  // SHL-1
+  test('in the signal flow a way is broken where its controller is pulled out, and whole once it is back', async () => {
+    const way = '[data-source="grid"]'
+    await tab.go('')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find(`${way} .ports`, GRID)
+    await tab.find(`${way} [data-flow="first pad"]`)
+    await midi.unplug(GRID)
+    await tab.find(`${way} .ports`, 'not there')
+    await tab.find(`${way} .head .badge.bad`, 'not working')
+    await tab.find(`${way} [data-flow="first pad"]`)
+    assert.deepEqual(await tab.violations(), [])
+    await midi.controller(GRID)
+    await tab.find(`${way} .ports`, GRID)
+    await tab.gone(`${way} .head .badge.bad`)
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'grid' && port.connected))
+    const before = peer.count('/pad')
+    // It is lit for a moment each time.
+    await until('it is lit', async () => {
+      await midi.play(GRID, '90 38 64')
+      return tab.page.evaluate((way) => document.querySelector(`${way} .lit[data-flow="first pad"]`) !== null, way)
+    })
+    await until('the packet', () => peer.count('/pad') > before)
+  })
 })

@@ -1,16 +1,19 @@
 // A show kept by keyboard alone: mappings made, tried, changed and removed, plans decided, bindings, profiles and settings changed,
-// devices muted, features let do more and less, modes added and chosen. No test of this file uses the mouse.
+// devices muted, features let do more and less, modes added and chosen, models added and removed. No test of this file uses the
+// mouse.
 
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 
+import { ScriptedModel } from './model.js'
 import { played } from './played.js'
 import { oscInput, until } from './stage.js'
 
 const HELLO = join(process.env['CONDUCTOR_FEATURES'], 'tests', 'hello.wasm')
 const HOSTILE = join(process.env['CONDUCTOR_FEATURES'], 'tests', 'hostile-tools.wasm')
+const KEY = 'key-of-the-test'
 
 const mapping = (name, action) => `
 [[modes.mappings]]
@@ -32,7 +35,12 @@ name = "Mix"
 `
 
 describe('by keyboard alone', { concurrency: false }, () => {
-  const { stage, peer, tab, play } = played(config)
+  let model
+  const { stage, peer, tab, play } = played(config, { SHELL_TEST_KEY: KEY })
+  before(async () => {
+    model = await ScriptedModel.open([], ['small', 'large'])
+  })
+  after(() => model?.close())
 
   /** Says in the dialog that a message is sent to the peer, up to the plan of it, and applies that. */
   const mapTo = async (address, name) => {
@@ -47,8 +55,8 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await tab.find('dialog [role=status]', 'applied')
     await tab.escape()
   }
-  /** Applies the plan of the dialog, which closes it; types the digits of its id first if they are asked for. */
-  const apply = async (said) => {
+  /** Applies the plan of the dialog; types the digits of its id first if they are asked for. */
+  const agree = async (said) => {
     const plan = await tab.find('dialog [data-plan]', said)
     await tab.find('dialog button', 'Apply')
     if (await plan.evaluate((one) => one.querySelector('input[maxlength]') !== null)) {
@@ -57,6 +65,10 @@ describe('by keyboard alone', { concurrency: false }, () => {
       await tab.find('dialog button:not(:disabled)', 'Apply')
     }
     await tab.press('Apply')
+  }
+  /** The same, of a plan that closes its dialog. */
+  const apply = async (said) => {
+    await agree(said)
     await tab.gone('dialog[open]')
   }
   const undo = async () => {
@@ -357,6 +369,59 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await apply('Coda')
     await tab.gone('li button', 'Remove Coda')
     assert.doesNotMatch(await stage.config(), /Coda/)
+  })
+
+  test('a model is added, answers, and is talked with', async () => {
+    const { keyboard } = tab.page
+    model.answers.push({ text: 'ok' }, { text: 'Here I am.' })
+    await tab.go('settings')
+    await tab.find('button', 'Add a model')
+    await tab.press('Add a model')
+    await tab.offered('openai-compatible')
+    await tab.type('Provider', 'openai-compatible')
+    await tab.type('Address of the API', model.url)
+    await tab.offered('model-key')
+    await tab.type('Key', 'model-key')
+    await tab.press('Go on')
+    await tab.find('dialog h3', `Let openai-compatible send requests to 127.0.0.1:${model.port}, with the key model-key?`)
+    assert.equal(model.keys.length, 0, 'nothing is asked before the person agrees')
+    await tab.type('variable of the host', 'SHELL_TEST_KEY')
+    await tab.press('Agree, and go on')
+    await tab.find('dialog h3', 'Which model?')
+    await tab.find('dialog .offered button', 'small')
+    await tab.type('Model, or a part of its name', 'lar')
+    await tab.gone('dialog .offered button', 'small')
+    await tab.press('large')
+    await tab.find('dialog .offered button[aria-pressed=true]', 'large')
+    await tab.press('Show the plan')
+    await agree('adds the model')
+    await tab.find('dialog [data-checked=answers]')
+    await tab.press('Talk with it')
+    await tab.gone('dialog[open]')
+    await tab.find('h1', 'Chat')
+    await tab.find('.log[aria-busy=false]')
+    await tab.type('Your message', 'Are you there?')
+    await keyboard.press('Enter')
+    await tab.find('.said', 'Here I am.')
+    assert.deepEqual(model.asked.map((one) => one.model), ['large', 'large'])
+    assert.ok(model.keys.length > 2 && model.keys.every((key) => key === `Bearer ${KEY}`), JSON.stringify(model.keys))
+  })
+
+  test('a model that is not wanted any more is removed, with its key and what was granted for it', async () => {
+    const left = (text) => tab.find('dialog [data-left] button:not(:disabled)', text)
+    await tab.go('settings')
+    await tab.find('[data-model="openai-compatible"] button', 'Remove')
+    await tab.press('Remove openai-compatible')
+    await agree('removes the model')
+    await left('Forget the key')
+    await tab.press('Forget the key')
+    await until('it is forgotten', async () => !('model-key' in (await stage.ask('GET', '/v1/secrets'))))
+    await left('Take it back')
+    await tab.press('Take it back')
+    await until('it is taken back', async () => !(await stage.config()).includes(String(model.port)))
+    await tab.escape()
+    await tab.gone('[data-model]')
+    assert.deepEqual(await stage.ask('GET', '/v1/models'), [])
   })
 
   test('a binding gets another name, and hears as before', async () => {

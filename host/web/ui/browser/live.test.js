@@ -98,6 +98,56 @@ describe('the page Live', { concurrency: false }, () => {
     await other.page.close()
   })
 
+  // SHL-1
+  test('in the signal flow a way is seen to be broken where no port of its binding is there, and what it can\'t send fails', async () => {
+    const matchers = (value) => [{ type: 'name_contains', value }]
+    await applied('A controller that is at home, and a synthesizer, too.', [
+      { path: ['bindings', '2'], value: { alias: 'grid', matchers: matchers('APC MINI') } },
+      { path: ['bindings', '3'], value: { alias: 'sampler', output: { matchers: matchers('No Such Sampler') } } },
+      { path: ['modes', '0', 'mappings', '3'], value: { name: 'unheard', trigger: { type: 'Note', note: 56, device: 'grid' }, action: { type: 'MidiForward', target: 'sampler' } } },
+      { path: ['modes', '0', 'mappings', '4'], value: { name: 'unsent', trigger: { type: 'OscMessage', address: '/unsent' }, action: { type: 'SendMidi', target: 'sampler', message_type: 'CC', cc: 1, value: 1 } } },
+    ])
+    await tab.go('')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find('[data-source="tablet"] .badge.good', 'working')
+    for (const device of ['grid', 'sampler']) {
+      await tab.find(`[data-source="${device}"] .ports`, 'not there')
+      await tab.find(`[data-source="${device}"] .head .badge.bad`, 'not working')
+    }
+    await tab.find('[data-source="grid"] [data-flow="unheard"] .badge.warn', 'sampler: not there')
+    await tab.find('[data-source="*"] [data-flow="unsent"] .badge.warn', 'sampler: not there')
+    await tab.gone('[data-flow="go (loud)"] .badge.warn')
+    await play('/unsent')
+    await tab.find('[role=row].trouble', 'no port is bound to "sampler"')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.go('devices')
+    await tab.find('tr', 'no port is bound to "sampler"')
+    await stage.ask('POST', '/v1/undo')
+    await tab.gone('[data-binding=sampler]')
+  })
+
+  // SHL-1
+  test('in the signal flow a mapping is seen to wait for a binding that is gone, and is whole again with it', async () => {
+    await tab.go('')
+    await tab.click('button', 'Show the signal flow')
+    await tab.find('[data-source="tablet"] [data-flow="go (loud)"]')
+    await applied('The tablet is not wanted any more.', [{ path: ['bindings', '0'], value: null }])
+    await tab.find('[data-missing="tablet"] .badge.warn', 'no such binding')
+    await tab.find('[data-missing="tablet"] [data-flow="go (loud)"]')
+    await tab.gone('[data-source="tablet"]')
+    assert.deepEqual(await tab.violations(), [])
+    await stage.ask('POST', '/v1/undo')
+    await tab.find('[data-source="tablet"] [data-flow="go (loud)"]')
+    await tab.gone('[data-missing]')
+    await until('its port is open', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'tablet' && port.connected))
+    const lit = await edges(tab)
+    const before = peer.count('/lit')
+    await play('/go')
+    await until('the packet', () => peer.count('/lit') > before)
+    await until('the edges', async () => (await lit()).length === 2)
+    assert.deepEqual(await lit(), ['go (loud)', 'tablet'])
+  })
+
   // SHL-3
   test('a row says what it came by, from where, and what came of it; a device shows that it is active', async () => {
     await tab.go('')
@@ -113,6 +163,37 @@ describe('the page Live', { concurrency: false }, () => {
     await until('one more', async () => (await counted('tablet')) === 2)
     await tab.find('[data-device="tablet"] .dot:not(.active)')
     await tab.gone('[data-device="desk"] .dot.active')
+  })
+
+  // SHL-3
+  test('a device shows that it is active for two seconds after an event, and no longer', async () => {
+    const other = await stage.tab()
+    // The page's clock, in milliseconds, which stands still until it is set.
+    await other.page.evaluateOnNewDocument(() => {
+      globalThis.clock = 10_000
+      performance.now = () => globalThis.clock
+    })
+    const set = (clock) => other.page.evaluate((clock) => (globalThis.clock = clock), clock)
+    const dots = ['[data-device="tablet"] .dot', '[data-pill="tablet"] .dot']
+    await other.go('')
+    for (const dot of dots) await other.find(`${dot}:not(.active)`)
+    await play('/go')
+    await other.rowWith('/go')
+    await set(10_001)
+    for (const dot of dots) await other.find(`${dot}.active`)
+    await set(11_999)
+    // In the second after that of the event it has a rate, which says that the clock was looked at.
+    const areActive = await until('a rate', () =>
+      other.page.evaluate((dots) => {
+        const [, rate] = /([\d.]+)\/s/.exec(document.querySelector('[data-device="tablet"]').textContent) ?? []
+        return Number(rate) > 0 ? dots.map((dot) => document.querySelector(dot).matches('.active')) : null
+      }, dots),
+    )
+    assert.deepEqual(areActive, [true, true])
+    await set(12_000)
+    for (const dot of dots) await other.find(`${dot}:not(.active)`)
+    assert.deepEqual(await other.wrong(), [])
+    await other.page.close()
   })
 
   // SHL-3
@@ -393,6 +474,26 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.go('')
     await play('/again')
     await tab.find('[role=row]', '/again')
+  })
+
+  // SHL-3
+  test('a restart of the host ends that a device is muted', async () => {
+    const isMuted = async () => (await stage.ask('GET', '/v1/bindings')).find((one) => one.alias === 'tablet').muted
+    await tab.go('devices')
+    await tab.click('[data-binding=tablet] button', 'Mute until restart')
+    await tab.find('[data-binding=tablet] .badge', 'muted until restart')
+    assert.equal(await isMuted(), true)
+    await stage.host.end()
+    await tab.find('[data-state=lost]')
+    await stage.run()
+    await tab.find('[data-state=open]')
+    await tab.find('[data-binding=tablet] button', 'Mute until restart')
+    await tab.gone('[data-binding=tablet] .badge', 'muted until restart')
+    assert.equal(await isMuted(), false)
+    await until('its port is open', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'tablet' && port.connected))
+    await tab.go('')
+    await play('/unmuted')
+    await tab.find('[role=row]', '/unmuted')
   })
 
   test('a host of another version than the page is named', async () => {

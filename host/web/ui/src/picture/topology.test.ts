@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 
 import type { BindingStatus, DiscoveredPort } from '../api/types'
-import { topology } from './topology'
+import { sentTo, topology, unreachable } from './topology'
 
 const binding = (alias: string, input: string[], output: string[]) =>
   ({ alias, protocol: 'midi', health: 'green', muted: false, help: null, input: { state: 'bound', ports: input }, output: { state: 'bound', ports: output } }) as unknown as BindingStatus
@@ -33,4 +33,16 @@ test('each mapping flows from where it waits: one device, any, or one that is no
   const places = (of: readonly { place: string }[]) => of.map(({ place }) => place)
   expect(rows.map(({ device, from }) => [device, places(from)])).toEqual([['pads', ['a', 'e']], ['Keys', ['d']]])
   expect([places(any), missing.map(({ device, from }) => [device, places(from)])]).toEqual([['b'], [['gone', ['c']]]])
+})
+
+test('what has no output that is there is found where something is sent to it, and not where it is heard', () => {
+  const away = { ...binding('synth', [], []), output: { state: 'unbound', ports: [] } } as unknown as BindingStatus
+  const heard = { ...binding('keys', ['Keys'], []), output: null } as unknown as BindingStatus
+  const devices = unreachable([binding('pads', ['Pads'], ['Pads']), away, heard])
+  expect([...devices]).toEqual(['synth'])
+  const trigger = { type: 'Note', device: 'synth' }
+  const actions = [{ type: 'MidiForward', target: 'synth' }, { type: 'SendMidi', target: 'pads' }]
+  expect(sentTo({ trigger, action: { type: 'Sequence', actions } }, devices)).toEqual(['synth'])
+  expect(sentTo({ trigger, action: actions[1], feedback: { target: 'synth' } }, devices)).toEqual(['synth'])
+  expect(sentTo({ trigger, action: actions[1] }, devices)).toEqual([])
 })

@@ -25,15 +25,27 @@ interface Mapped {
 /** Names within an action or feedback that are followed, so deep. */
 const MAX_DEPTH = 12
 const NAMING = new Set(['device', 'target'])
+const SENT_TO = new Set(['target'])
 
-/** The devices that a mapping names anywhere. */
-function named(value: unknown, into: Set<string>, depth = 0): Set<string> {
+/** The devices that a mapping names anywhere, by one of these keys. */
+function named(value: unknown, into: Set<string>, keys = NAMING, depth = 0): Set<string> {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return into
   for (const [key, one] of Object.entries(value)) {
-    if (typeof one === 'string' && NAMING.has(key)) into.add(one)
-    else named(one, into, depth + 1)
+    if (typeof one === 'string' && keys.has(key)) into.add(one)
+    else named(one, into, keys, depth + 1)
   }
   return into
+}
+
+/** The MIDI bindings of which no output is there. */
+export function unreachable(bindings: readonly BindingStatus[]): ReadonlySet<string> {
+  return new Set(bindings.filter(({ protocol, output }) => protocol === 'midi' && output && output.state !== 'bound').map(({ alias }) => alias))
+}
+
+/** Those of these to which a mapping sends. */
+export function sentTo(mapping: Record<string, unknown>, devices: ReadonlySet<string>): string[] {
+  if (devices.size === 0) return []
+  return [...named([mapping['action'], mapping['feedback']], new Set(), SENT_TO)].filter((target) => devices.has(target))
 }
 
 /** What a mapping is called. */
