@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Installer, InstallerError};
 use crate::host::assembler::configured_grants;
 use conductor_config::{Config, Loaded};
-use conductor_install::installation::{self, Change, ChangeError, Plan};
+use conductor_install::installation::{self, Change, ChangeError, InstallPlan};
 use conductor_install::receipt::FeatureInstallReport;
 use conductor_install::store::{Installed, InstalledFeature};
 use conductor_package::capability::CapabilityKind;
@@ -156,7 +156,7 @@ fn mappings_with(config: &Config, actions: &[&str]) -> usize {
 }
 
 /// What to say where packages of the same id have left data that this one does not get.
-pub(super) fn data_of_others(home: &Path, plan: &Plan) -> Vec<String> {
+pub(super) fn data_of_others(home: &Path, plan: &InstallPlan) -> Vec<String> {
     let id = &plan.package.info.descriptor.id;
     let key = plan.data();
     let Ok(files) = files::list(home) else { return Vec::new() };
