@@ -1,7 +1,7 @@
 //! Installing features and changing what is installed, as every shell does it.
 //!
 //! ```text
-//! fetch ─▶ Plan ─▶ a person sees what it asks for, and decides ─▶ stage ─▶ Staged ─▶ try out ─▶ TriedOut ─▶ commit
+//! fetch ─▶ InstallPlan ─▶ a person sees what it asks for, and decides ─▶ stage ─▶ Staged ─▶ try out ─▶ TriedOut ─▶ commit
 //! ```
 //!
 //! Each step takes what the step before gave, so that nothing is put in use that was not tried out with just those
