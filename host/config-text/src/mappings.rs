@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 pub struct Mappings {
     /// In the order of the file, those of modes first.
     pub mappings: Vec<WrittenMapping>,
-    /// The places of mappings that one event fires together: see [`same_trigger`].
+    /// The places of mappings that one event fires together, a list for each trigger. Some may name a device, others none.
     pub same_trigger: Vec<Vec<String>>,
 }
 
