@@ -155,6 +155,7 @@ describe('the page Live', { concurrency: false }, () => {
     const { cells, colours } = await tab.rowWith('/go')
     assert.deepEqual([cells[1], cells[2], cells[3]], ['osc', 'tablet', ''])
     assert.match(cells[5], /go \(loud\)/)
+    await tab.find('[data-device="tablet"]')
     const colour = await tab.page.evaluate(() => /device-\d/.exec(document.querySelector('[data-device="tablet"]').className)?.[0])
     assert.deepEqual(colours, [colour], 'the row has the colour of its device')
     await tab.find('[data-device="tablet"] .dot.active')
