@@ -84,7 +84,8 @@ impl Found {
     /// What people call it, or its place; without the full stop of a description, since it goes into a sentence.
     pub fn name(&self) -> &str {
         let said = ["description", "name"].into_iter().find_map(|key| self.mapping.get(key)?.as_str());
-        said.map_or(&self.place, |said| said.trim_end_matches('.'))
+        let said = said.map(|said| said.trim_end_matches('.')).filter(|said| !said.is_empty());
+        said.unwrap_or(&self.place)
     }
 
     /// The same, without its long keys if it has more than `most` bytes.
@@ -315,6 +316,8 @@ mod tests {
         assert_eq!(show.mapping("global_mappings/0").expect("is there").name(), "panic");
         let described = Show::parse("[[global_mappings]]\ndescription = 'All off.'").expect("TOML");
         assert_eq!(described.mapping("global_mappings/0").expect("is there").name(), "All off");
+        let nameless = Show::parse("[[global_mappings]]\nname = '...'").expect("TOML");
+        assert_eq!(nameless.mapping("global_mappings/0").expect("is there").name(), "global_mappings/0");
         assert_eq!(
             show.mappings(Some("Nix")).expect_err("no such mode"),
             "there is no mode \"Nix\"; there are Play, Mix"
