@@ -66,6 +66,30 @@ pub fn program(repo: &Repo, midi: Midi, profile: Profile) -> PathBuf {
     repo.target().join(folder).join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
+/// Where the copy of the host is that [`precompile`] makes.
+pub fn precompiled(repo: &Repo, midi: Midi) -> PathBuf {
+    let built = program(repo, midi, Profile::Dev);
+    repo.target().join("precompiled").join(built.file_name().unwrap_or_default())
+}
+
+/// The command that compiles the components to machine code, as for a release, and makes a copy of the host that trusts
+/// it: most tests start a host in a new home, where it would compile every feature.
+pub fn precompile(repo: &Repo, midi: Midi) -> Result<Command> {
+    let copy = precompiled(repo, midi);
+    let folder = copy.parent().context("the target folder has no parent")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    // An older one trusts other code.
+    match fs::remove_file(&copy) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot remove {}", copy.display()));
+        }
+        _ => {}
+    }
+    let mut command = Command::new(program(repo, midi, Profile::Dev));
+    command.arg("precompile").arg(repo.components()).arg(copy);
+    Ok(command)
+}
+
 /// Says which host is to be tested.
 pub const PROGRAM: &str = "CONDUCTOR_BIN";
 /// Says where the components are that it is tested with.

@@ -151,7 +151,7 @@ impl Run<'_> {
                 programs = Some(Programs::build(with(repo.cargo("test"), ["--package=xtask"]), log)?);
                 Ok(())
             });
-            let product = host::program(repo, Midi::System, Profile::Dev).is_file();
+            let product = host::precompiled(repo, Midi::System).is_file();
             return Built { product, programs, jack: None, pages: false };
         }
         // Before the host, which embeds them.
@@ -171,7 +171,11 @@ impl Run<'_> {
         let jack = self.build_for_jack();
         // Last: both variants of the host have one name.
         let host = board.step("host", repo.xtask("host"));
-        Built { product: features & host, programs, jack, pages }
+        let product = features & host && self.precompile(Midi::System);
+        if product && jack.is_some() {
+            self.precompile(Midi::Jack);
+        }
+        Built { product, programs, jack, pages }
     }
 
     fn build_for_jack(&self) -> Option<Programs> {
@@ -190,6 +194,20 @@ impl Run<'_> {
             process::run(&mut instrument)
         });
         programs
+    }
+
+    fn precompile(&self, midi: Midi) -> bool {
+        let name = match midi {
+            Midi::System => "machine code",
+            Midi::Jack => "machine code for JACK",
+        };
+        match host::precompile(self.repo, midi) {
+            Ok(command) => self.board.step(name, command),
+            Err(error) => {
+                self.board.blocked(name, &format!("{error:#}"));
+                false
+            }
+        }
     }
 
     /// Whether a crate has to be built and tested, beside this one.
@@ -445,7 +463,7 @@ impl Run<'_> {
                 let mut web = self.with_built(built, with(self.repo.xtask("web"), ["--browser"]));
                 if built.jack.is_some() {
                     // Beyond MIDI the two builds are the same program.
-                    web.env(host::PROGRAM, host::program(self.repo, Midi::Jack, Profile::Dev));
+                    web.env(host::PROGRAM, host::precompiled(self.repo, Midi::Jack));
                 }
                 self.board.step(NAME, web);
             }
@@ -494,7 +512,7 @@ impl Run<'_> {
     /// A chore that tests what was built, and so builds nothing itself.
     fn with_built(&self, built: &Built, mut chore: Command) -> Command {
         if built.product {
-            chore.env(host::PROGRAM, host::program(self.repo, Midi::System, Profile::Dev));
+            chore.env(host::PROGRAM, host::precompiled(self.repo, Midi::System));
             chore.env(host::FEATURES, self.repo.components());
         }
         chore

@@ -1,4 +1,4 @@
-//! The program without its features: it is built without a warning, and without the libraries that they bring.
+//! The program without its features: it is compiled without a warning, and without the libraries that they bring.
 
 use std::process::Command;
 
@@ -6,19 +6,21 @@ use anyhow::{Result, ensure};
 
 use crate::{process, repo::Repo};
 
-/// The program, and the crates that its features are of.
-const CRATES: [&str; 5] =
-    ["conductor", "conductor-active-window", "conductor-dispatch", "conductor-ports", "conductor-services"];
+/// What depends on the program with its features.
+const DEPENDENT: &str = "conductor-mcp-fixtures";
 
 /// The libraries on Linux that the features bring: of the desktop, of gamepads and of keychains.
 const LIBRARIES: [&str; 6] = ["enigo", "gilrs", "keyring-core", "wayland-client", "x11rb", "zbus"];
 
 const NO_FEATURES: &str = "--no-default-features";
 
-/// Builds these crates without features. A warning is an error.
+/// Checks the crates without features. A warning is an error.
+///
+/// All crates rather than those that have such features: with the program alone, its dependencies would be compiled for
+/// other features of theirs than in all other checks, and so once more.
 pub fn clippy(repo: &Repo) -> Command {
-    let mut clippy = repo.cargo("clippy");
-    clippy.args(CRATES.map(|name| format!("--package={name}"))).args([NO_FEATURES, "--", "-Dwarnings"]);
+    let mut clippy = repo.workspace_cargo("clippy");
+    clippy.args([&format!("--exclude={DEPENDENT}"), NO_FEATURES, "--", "-Dwarnings"]);
     clippy
 }
 
@@ -45,6 +47,16 @@ fn libraries(repo: &Repo, argument: Option<&str>) -> Result<Vec<&'static str>> {
 #[allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_program_is_checked_without_any_of_them() {
+        let repo = Repo::open(true).unwrap();
+        let mut tree = repo.workspace_cargo("tree");
+        tree.args([&format!("--exclude={DEPENDENT}"), NO_FEATURES, "--edges=normal,build", "--prefix=none"]);
+        tree.args(["--format={p}: {f}", "--invert=conductor", "--depth=0"]);
+        let tree = process::read(&mut tree).unwrap();
+        assert!(tree.trim().ends_with(':'), "the program is checked with features: {tree}");
+    }
 
     #[test]
     fn the_libraries_come_with_the_features() {

@@ -160,13 +160,24 @@ fn built(repo: &Repo) -> Result<(OsString, OsString)> {
     Ok((conductor.into(), test.into()))
 }
 
-/// A folder of this name with these components alone: to compile those that no test of the machine's uses would take its emulated
-/// processor minutes.
+/// The folder of machine code, within that of components.
+const CODE: &str = "code";
+
+/// A folder of this name with these components alone, and with their machine code if there is any: to compile those that no
+/// test of the machine's uses would take its emulated processor minutes.
 fn those(components: &Path, name: &str, names: &[&str]) -> Result<PathBuf> {
     let folder = components.join(name);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for name in names {
         fs::copy(components.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
+    }
+    let (code, copy) = (components.join(CODE), folder.join(CODE));
+    fs::create_dir_all(&copy).with_context(|| format!("cannot create {}", copy.display()))?;
+    let Ok(files) = fs::read_dir(&code) else { return Ok(folder) };
+    for file in files {
+        let file = file.with_context(|| format!("cannot read {}", code.display()))?;
+        fs::copy(file.path(), copy.join(file.file_name()))
+            .with_context(|| format!("cannot copy {}", file.path().display()))?;
     }
     Ok(folder)
 }
