@@ -245,6 +245,11 @@ fn a_control_that_is_moved_is_mapped_and_its_port_is_bound_first() {
 }
 
 // SHL-2
+/// Waits until no answer is under way: the help line does not offer to end one.
+fn until_answered(shell: &mut Terminal) {
+    shell.until("the end of the answer", |lines| lines.last().is_some_and(|line| !line.contains("c cancel")));
+}
+
 #[test]
 fn a_conversation_shows_answers_and_has_plans_and_calls_decided_in_place() {
     let model = Model::new(|_, request| {
@@ -272,6 +277,7 @@ fn a_conversation_shows_answers_and_has_plans_and_calls_decided_in_place() {
     shell.type_keys(&format!("hello{ENTER}"));
     shell.shows(&["> hello"]);
     shell.shows(&["  Hello, you."]);
+    until_answered(&mut shell);
     shell.type_keys(&format!("imap it{ENTER}"));
     shell.shows(&["[conductor_create_mapping"]);
     shell.shows(&["a plan waits for you"]);
@@ -282,7 +288,7 @@ fn a_conversation_shows_answers_and_has_plans_and_calls_decided_in_place() {
     shell.shows(&["the plan", "applied"]);
     assert!(stage.home.config().contains("note = 36"));
     let sent = ports.sent("Synth");
-    shell.shows(&["Enter write"]);
+    until_answered(&mut shell);
     shell.type_keys(&format!("iplay it{ENTER}"));
     shell.shows(&["a call waits for you"]);
     shell.shows(&["  | ", "90 3C 64"]);

@@ -251,6 +251,29 @@ fn a_plan_cannot_write_lines_of_the_shell() {
 }
 
 #[test]
+fn what_is_typed_while_a_model_answers_is_kept_until_it_has_answered() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("7");
+    shell.key(KeyCode::Enter);
+    shell.answered("Play", "usual");
+    // A call and a plan wait, whose keys are among the letters.
+    shell.types("imap any");
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("the answer is not complete yet. say: map any"), "{}", shell.screen());
+    assert_eq!(shell.answered("Play", "usual"), []);
+    let query = Request::Query(Query::Conversation { id: 1, after: 9 });
+    shell.hear(FromHost::Answered { request: Box::new(query), result: Ok(Reply::Conversation(host::end_of_turn(10))) });
+    shell.types("!");
+    assert!(shell.shows("say: map any!") && !shell.shows("not complete"), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    assert_eq!(shell.answered("Play", "usual"), [Act::Say { id: 1, text: "map any!".into() }]);
+    // The host may know of another turn.
+    let said = Request::Act(Act::Say { id: 1, text: "map any!".into() });
+    shell.hear(FromHost::Answered { request: Box::new(said), result: Err("a turn is under way".into()) });
+    assert!(shell.shows("a turn is under way. say: map any!"), "{}", shell.screen());
+}
+
+#[test]
 fn the_help_line_has_the_keys_that_do_something() {
     let mut shell = Shell::told(80, 24, "Play");
     for screen in Screen::ALL {

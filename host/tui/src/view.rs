@@ -245,7 +245,10 @@ impl Page<'_> {
 
     fn prompt(&mut self, y: u16, prompt: &Prompt) {
         let room = self.columns() * 3 / 4;
-        let row = Row::of(Look::Bad, if prompt.is_wrong { "that is something else. " } else { "" });
+        let row = match &prompt.refused {
+            Some(why) => Row::default().put_cut(Look::Bad, why, self.columns() / 2).put(Look::Bad, ". "),
+            None => Row::default(),
+        };
         let row = row.put_rest(Look::Strong, &prompt.asks, room).put(Look::Strong, ": ");
         let (before, behind) = prompt.line.parts();
         let left = self.columns().saturating_sub(row.width() + 1);

@@ -238,11 +238,17 @@ impl State {
         }
     }
 
-    /// Asks what to say; what stands in front of the screen stays there.
-    pub(super) fn write(&mut self, id: u64, text: &str) {
+    /// Asks what to say, and says why what was typed before is not sent; what stands in front of the screen stays there.
+    pub(super) fn write(&mut self, id: u64, text: &str, refused: Option<&str>) {
         if self.screen == Screen::Chat && self.overlay.is_none() {
-            self.overlay = Some(Overlay::Line(Prompt::new("say", Line::new(text), Purpose::Say { id })));
+            let prompt = Prompt::new("say", Line::new(text), Purpose::Say { id });
+            self.overlay = Some(Overlay::Line(Prompt { refused: refused.map(str::to_owned), ..prompt }));
         }
+    }
+
+    /// Whether the conversation is open and a turn of it is under way.
+    pub(super) fn is_answering(&self, id: u64) -> bool {
+        self.chat.open.as_ref().is_some_and(|open| open.id == id && open.is_turn)
     }
 
     pub(super) fn ask_agree(&mut self) {

@@ -58,7 +58,7 @@ impl State {
             Command::Disable => self.chosen_feature().is_some(),
             Command::Agree | Command::Decline => conversation.is_some_and(|open| open.approval.is_some()),
             Command::CancelTurn => conversation.is_some_and(|open| open.is_turn),
-            Command::Write => conversation.is_some_and(|open| !open.is_turn),
+            Command::Write => conversation.is_some(),
             Command::ListenStart => self.learn.listening == Listening::No,
             Command::ListenStop => self.session().is_some(),
             Command::NextMode | Command::AnyDevice => !self.learn.learned.controls.is_empty(),
@@ -123,7 +123,7 @@ impl State {
             Command::Begin => self.requests.act(Act::Begin),
             Command::Write => {
                 if let Some(id) = self.chat.open.as_ref().map(|open| open.id) {
-                    self.write(id, "");
+                    self.write(id, "", None);
                 }
             }
             Command::CancelTurn => {

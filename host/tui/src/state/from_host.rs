@@ -199,7 +199,7 @@ impl State {
             Reply::Begun(id) => {
                 self.chat.open = Some(Conversation::new(id));
                 self.requests.ask(Query::Conversations);
-                self.write(id, "");
+                self.write(id, "", None);
             }
             Reply::Listening(session) => {
                 self.learn.listening = Listening::Yes { session };
@@ -247,7 +247,7 @@ impl State {
                 return;
             }
             // What was typed is not lost.
-            Act::Say { id, text } => self.write(*id, text),
+            Act::Say { id, text } => self.write(*id, text, Some(&why)),
             Act::Propose(proposal) => {
                 self.ask_action(&proposal.action);
                 // The line that is typed in stands where notices do.

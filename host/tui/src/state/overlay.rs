@@ -72,13 +72,13 @@ pub(crate) struct Prompt {
     pub(crate) asks: String,
     pub(crate) line: Line,
     pub(crate) purpose: Purpose,
-    /// Whether what was typed before was something else than what has to be.
-    pub(crate) is_wrong: bool,
+    /// Why what was typed before is not taken. `None` if nothing was typed, or it was edited since.
+    pub(crate) refused: Option<String>,
 }
 
 impl Prompt {
     pub(super) fn new(asks: impl Into<String>, line: Line, purpose: Purpose) -> Self {
-        Self { asks: asks.into(), line, purpose, is_wrong: false }
+        Self { asks: asks.into(), line, purpose, refused: None }
     }
 }
 
@@ -136,9 +136,10 @@ impl State {
         }
     }
 
-    /// A filter holds while it is typed, and an action is explained.
+    /// A filter holds while it is typed, and an action is explained. What was refused is another text now.
     pub(super) fn typed(&mut self) {
-        let Some(Overlay::Line(Prompt { purpose, line, .. })) = &self.overlay else { return };
+        let Some(Overlay::Line(Prompt { purpose, line, refused, .. })) = &mut self.overlay else { return };
+        *refused = None;
         let text = line.text().to_owned();
         match purpose {
             Purpose::Filter => self.filter(&text),
@@ -153,6 +154,9 @@ impl State {
         match purpose {
             Purpose::Filter => {}
             Purpose::Say { .. } if text.is_empty() => {}
+            Purpose::Say { id } if self.is_answering(id) => {
+                self.write(id, &text, Some("the answer is not complete yet"));
+            }
             Purpose::Say { id } => {
                 self.chat.open.iter_mut().for_each(|open| open.back = 0);
                 self.requests.act(Act::Say { id, text });
@@ -168,7 +172,8 @@ impl State {
             Purpose::Phrase { phrase, act } if phrase.is_met(&text) => self.requests.act(*act),
             Purpose::Phrase { phrase, act } => {
                 let again = Prompt::new(asks, Line::default(), Purpose::Phrase { phrase, act });
-                self.overlay = Some(Overlay::Line(Prompt { is_wrong: true, ..again }));
+                self.overlay =
+                    Some(Overlay::Line(Prompt { refused: Some("that is something else".to_owned()), ..again }));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a host says, made up: every text in it is the one that is given.
 
 use conductor_api::types::StreamItem;
+use conductor_chat::record::Recorded;
 use serde_json::{Value, json};
 
 use crate::api::{Act, FromHost, Query, Reply, Request};
@@ -138,6 +139,11 @@ fn conversation(text: &str) -> Value {
         event
     };
     events.into_iter().enumerate().map(number).collect()
+}
+
+/// The last event of a turn.
+pub(super) fn end_of_turn(number: u64) -> Vec<Recorded> {
+    read(json!([{ "number": number, "at": 0, "kind": "turn_ended", "outcome": "done" }]))
 }
 
 /// What a host answers.
