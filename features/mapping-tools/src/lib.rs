@@ -4,9 +4,9 @@
 //! What they read is the configuration as its author wrote it, so that places in it are places in the
 //! file; what they propose is checked by the host, which knows what is valid.
 
-use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
+use conductor_feature::json::{Proposed, answer, register, remove, set, unknown};
 use conductor_feature::mapping::{Action, Condition, Feedback, Trigger};
-use conductor_feature::page::After;
+use conductor_feature::page::{After, Page};
 use conductor_feature::planning::Change;
 use conductor_feature::{
     Authority, ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, PrivilegedTools,
@@ -16,8 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub mod sections;
 pub mod show;
 
+use sections::{Entry, Sections};
 use show::{Found, List, Listed, Modes, Show};
 
 struct MappingTools;
@@ -25,7 +27,7 @@ struct MappingTools;
 impl Lifecycle for MappingTools {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
-        register::<Nothing, Config>(&tools, "conductor_get_config")?;
+        register::<Part, Config>(&tools, "conductor_get_config")?;
         register::<After, Modes>(&tools, "conductor_get_modes")?;
         register::<List, Listed>(&tools, "conductor_list_mappings")?;
         register::<One, Found>(&tools, "conductor_get_mapping")?;
@@ -41,10 +43,21 @@ impl Lifecycle for MappingTools {
     }
 }
 
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    /// Such as modes, models/fast, modes/0/mappings. Default: all, as text.
+    section: Option<String>,
+    after: Option<i64>,
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct Config {
     /// TOML, as its author wrote it.
-    text: String,
+    text: Option<String>,
+    entries: Option<Vec<Entry>>,
+    total: Option<usize>,
+    next: Option<String>,
     /// Further files that it includes, which are not shown: only a person changes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     included: Vec<String>,
@@ -225,6 +238,28 @@ fn has_actions(reader: &Reader, action: &Action) -> Result<(), Error> {
     missing.map_or(Ok(()), |kind| Err(unknown("action", kind, known())))
 }
 
+/// The configuration, or a page of one section of it.
+fn config(text: String, Part { section, after }: &Part) -> Result<Config, Error> {
+    let sections = Sections::parse(&text)?;
+    let included = sections.included();
+    if let Some(section) = section {
+        let Page { entries, total, next } = sections.page(section, *after)?;
+        return Ok(Config { text: None, entries: Some(entries), total, next, included });
+    }
+    if after.is_some() {
+        return Err(Error::Invalid("`after` skips entries of a `section`: say which".to_owned()));
+    }
+    let bytes = json(&text)?.to_string().len();
+    if bytes > MAX_CONFIG_BYTES {
+        return Err(Error::Exhausted(format!(
+            "the configuration has {bytes} bytes as JSON, of which an answer has at most {MAX_CONFIG_BYTES}: ask for a \
+             `section`, and by `after` for the rest of a long one. There are {}",
+            sections.sizes()
+        )));
+    }
+    Ok(Config { text: Some(text), entries: None, total: None, next: None, included })
+}
+
 /// The actions, or the one of this type with its keys.
 fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
     let all = reader.actions()?;
@@ -249,19 +284,7 @@ fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
 impl ReadOnlyTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_get_config" => answer(&args, |Nothing {}| {
-                let text = reader.config()?;
-                let bytes = json(&text)?.to_string().len();
-                if bytes > MAX_CONFIG_BYTES {
-                    return Err(Error::Exhausted(format!(
-                        "the configuration has {bytes} bytes as JSON, of which an answer has at most {MAX_CONFIG_BYTES}; \
-                         conductor_get_modes, conductor_list_mappings and conductor_list_device_bindings show it part \
-                         by part"
-                    )));
-                }
-                let included = Show::parse(&text).map_err(Error::Failed)?.include;
-                Ok(Config { text, included })
-            }),
+            "conductor_get_config" => answer(&args, |asked: Part| config(reader.config()?, &asked)),
             "conductor_get_modes" => answer(&args, |After { after }| read(reader)?.modes(&reader.mode(), after)),
             "conductor_list_mappings" => answer(&args, |asked: List| read(reader)?.list(&asked)),
             "conductor_get_mapping" => {
@@ -379,3 +402,33 @@ conductor_feature::feature!(
     "../feature.toml",
     [read_only_tools, stateful_tools, config_change_tools, privileged_tools]
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused<T>(result: Result<T, Error>) -> String {
+        match result {
+            Err(Error::Invalid(text) | Error::Exhausted(text)) => text,
+            _ => panic!("it is taken"),
+        }
+    }
+
+    #[test]
+    fn a_configuration_that_is_too_long_names_its_sections() {
+        let short = config("# a show\n[[modes]]\nname = 'Play'\n".to_owned(), &Part::default()).expect("it is short");
+        assert!(short.text.is_some_and(|text| text.starts_with("# a show")) && short.entries.is_none());
+
+        let modes: String = (0..20_000).map(|number| format!("[[modes]]\nname = 'scene {number}'\n")).collect();
+        let long = format!("[clock]\ntempo = 120\n{modes}");
+        let said = refused(config(long.clone(), &Part::default()));
+        for part in ["`section`", "`after`", "modes (", "in a list of 20000), clock (", " bytes)"] {
+            assert!(said.contains(part), "no {part} in {said}");
+        }
+        let part = Part { section: Some("modes".to_owned()), after: Some(19_999) };
+        let last = config(long.clone(), &part).expect("a page");
+        let places: Vec<String> = last.entries.expect("entries").into_iter().map(|entry| entry.place).collect();
+        assert_eq!((&places[..], last.text), (&["modes/19999".to_owned()][..], None));
+        assert!(refused(config(long, &Part { section: None, after: Some(1) })).contains("`section`"));
+    }
+}

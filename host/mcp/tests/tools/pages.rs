@@ -75,7 +75,16 @@ fn ten_thousand_mappings_are_listed_page_by_page_each_once() {
     assert_eq!(first["next"], format!("after = 250 has the next ones, of {} in all", expected.len()));
 
     let refused = stage.call("conductor_get_config", json!({})).unwrap_err();
-    assert!(refused.contains("conductor_list_mappings"), "{refused}");
+    for part in ["`section`", "`after`", "global_mappings (", " in a list of 10001), ", "modes ("] {
+        assert!(refused.contains(part), "no {part} in {refused}");
+    }
+    let (entries, pages) =
+        read_all(&stage, "conductor_get_config", "entries", &json!({ "section": "global_mappings" }));
+    assert!(pages > MAPPINGS / 1000, "{pages}");
+    assert_eq!(texts(&entries, "place")[..], expected[1..], "each once, in the order of the file");
+    assert_eq!(entries[7778]["value"]["name"], "cue-7777.");
+    let short = stage.call("conductor_get_config", json!({ "section": "bindings/0" })).unwrap();
+    assert_eq!(short["entries"][0], json!({ "place": "bindings/0/alias", "value": "pads" }));
 }
 
 #[test]
@@ -105,6 +114,8 @@ fn a_page_that_is_not_there_is_refused_with_those_that_are() {
         let refused = stage.call("conductor_list_mappings", args.clone()).unwrap_err();
         assert!(refused.contains(expected), "{args}: {refused}");
     }
+    let refused = stage.call("conductor_get_config", json!({ "section": "modes", "after": 3 })).unwrap_err();
+    assert!(refused.contains("after = 3 is not from 0 to 2"), "{refused}");
     for tool in [
         "conductor_get_modes",
         "conductor_scan_ports",

@@ -187,7 +187,16 @@ fn status() -> Vec<Case> {
 
 fn mappings() -> Vec<Case> {
     vec![
-        case!("get_config", {}, |stage, result| assert_eq!(result["text"], stage.host.config().as_str())),
+        case!("get_config", {}, |stage, result| {
+            assert_eq!(result["text"], stage.host.config().as_str());
+            let modes = stage.call("conductor_get_config", json!({ "section": "modes" })).unwrap();
+            holds(&modes["entries"], "place", "modes/1");
+            assert_eq!((&modes["entries"][1]["value"]["name"], modes.get("text")), (&json!("Mix"), None));
+        }, wrong [
+            { "section": "mode" } => "did you mean \"modes\"?",
+            { "section": "modes/2" } => "there is nothing at \"modes/2\"",
+            { "after": 1 } => "`section`",
+        ]),
         case!("get_modes", {}, |_, result| {
             assert_eq!(result["active"], "Play");
             holds(&result["modes"], "name", "Mix");
