@@ -6,7 +6,7 @@
 
 use conductor_feature::json::{Proposed, answer, register, remove, set, unknown};
 use conductor_feature::mapping::{Action, Condition, Feedback, Trigger};
-use conductor_feature::page::{After, Page};
+use conductor_feature::page::{self, After, Page};
 use conductor_feature::planning::Change;
 use conductor_feature::{
     Authority, ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, PrivilegedTools,
@@ -75,11 +75,13 @@ struct One {
 struct OfType {
     /// Such as OscSend. Default: all, without keys.
     r#type: Option<String>,
+    after: Option<i64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Actions {
     actions: Vec<ActionFound>,
+    total: Option<usize>,
     next: String,
 }
 
@@ -260,9 +262,8 @@ fn config(text: String, Part { section, after }: &Part) -> Result<Config, Error>
     Ok(Config { text: Some(text), entries: None, total: None, next: None, included })
 }
 
-/// The actions, or the one of this type with its keys.
-fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
-    let all = reader.actions()?;
+/// A page of the actions, or of those of this type with their keys.
+fn actions(all: &[host_state::Action], only: Option<&str>, after: Option<i64>) -> Result<Actions, Error> {
     let is_meant = |action: &host_state::Action| {
         let full = |feature: &String| format!("{feature}:{}", action.name);
         only.is_none_or(|only| action.name == only || action.feature.as_ref().map(full).as_deref() == Some(only))
@@ -273,12 +274,16 @@ fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
         summary: action.summary.clone(),
         keys: only.and_then(|_| serde_json::from_str(&action.schema).ok()),
     };
-    let actions: Vec<ActionFound> = all.iter().filter(|action| is_meant(action)).map(found).collect();
-    match only {
-        Some(only) if actions.is_empty() => Err(unknown("action", only, all.iter().map(|action| action.name.as_str()))),
-        Some(_) => Ok(Actions { actions, next: "conductor_create_mapping takes these keys beside `type`".to_owned() }),
-        None => Ok(Actions { actions, next: "ask again with a type for its keys".to_owned() }),
-    }
+    let meant: Vec<&host_state::Action> = all.iter().filter(|action| is_meant(action)).collect();
+    let advice = match only {
+        Some(only) if meant.is_empty() => {
+            return Err(unknown("action", only, all.iter().map(|action| action.name.as_str())));
+        }
+        Some(_) => "conductor_create_mapping takes these keys beside `type`",
+        None => "ask again with a type for its keys",
+    };
+    let Page { entries: actions, total, next } = Page::of(meant, after, page::MAX_ENTRIES, found)?;
+    Ok(Actions { actions, total, next: next.unwrap_or_else(|| advice.to_owned()) })
 }
 
 impl ReadOnlyTools for MappingTools {
@@ -290,7 +295,9 @@ impl ReadOnlyTools for MappingTools {
             "conductor_get_mapping" => {
                 answer(&args, |One { place }| read(reader)?.mapping(&place).map_err(Error::Invalid))
             }
-            "conductor_list_actions" => answer(&args, |OfType { r#type }| actions(reader, r#type.as_deref())),
+            "conductor_list_actions" => {
+                answer(&args, |OfType { r#type, after }| actions(&reader.actions()?, r#type.as_deref(), after))
+            }
             _ => Err(no_tool(&name)),
         }
     }
@@ -412,6 +419,37 @@ mod tests {
             Err(Error::Invalid(text) | Error::Exhausted(text)) => text,
             _ => panic!("it is taken"),
         }
+    }
+
+    /// The action with this number, with a summary and a schema.
+    fn action(number: usize) -> host_state::Action {
+        host_state::Action {
+            name: format!("Action{number}"),
+            feature: Some(format!("feature-{}", number / 100)),
+            summary: "Sends what the control says to the lights above the stage. ".repeat(4),
+            schema: r#"{"type":"object"}"#.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_actions_of_many_features_are_read_page_by_page_each_once() {
+        let all: Vec<host_state::Action> = (0..3000).map(action).collect();
+        let (mut found, mut pages) = (Vec::new(), 0);
+        while found.len() < all.len() {
+            let page = actions(&all, None, i64::try_from(found.len()).ok()).expect("a page");
+            assert!(json(&page).expect("JSON").to_string().len() < 256 * 1024 && !page.actions.is_empty());
+            assert_eq!(page.total, Some(all.len()));
+            found.extend(page.actions.into_iter().map(|action| action.r#type));
+            let of_more = format!("after = {} has the next ones", found.len());
+            assert_eq!(page.next.starts_with(&of_more), found.len() < all.len(), "{}", page.next);
+            pages += 1;
+        }
+        let names: Vec<String> = all.iter().map(|action| action.name.clone()).collect();
+        assert!(found == names && pages > 3, "{pages} pages");
+        let one = actions(&all, Some("feature-29:Action2999"), None).expect("a page");
+        assert_eq!((one.actions.len(), one.total), (1, None));
+        assert!(one.actions[0].keys.is_some() && one.next.contains("conductor_create_mapping"), "{}", one.next);
+        assert!(refused(actions(&all, None, Some(3001))).contains("after = 3001 is not from 0 to 3000"));
     }
 
     #[test]

@@ -118,6 +118,7 @@ fn a_page_that_is_not_there_is_refused_with_those_that_are() {
     assert!(refused.contains("after = 3 is not from 0 to 2"), "{refused}");
     for tool in [
         "conductor_get_modes",
+        "conductor_list_actions",
         "conductor_scan_ports",
         "conductor_list_discovered_ports",
         "conductor_list_devices",
