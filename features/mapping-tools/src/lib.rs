@@ -38,7 +38,7 @@ impl Lifecycle for MappingTools {
         register::<ModeName, Proposed>(&tools, "conductor_create_mode")?;
         register::<ModeName, Proposed>(&tools, "conductor_delete_mode")?;
         register::<Batch, Proposed>(&tools, "conductor_batch_changes")?;
-        register::<ModeName, Switched>(&tools, "conductor_switch_mode")?;
+        register::<Switch, Switched>(&tools, "conductor_switch_mode")?;
         register::<Preview, Previewed>(&tools, "conductor_preview_action")
     }
 }
@@ -171,6 +171,14 @@ impl Update {
 #[serde(deny_unknown_fields)]
 struct ModeName {
     name: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Switch {
+    // Its older name is taken, and not offered.
+    #[serde(alias = "name")]
+    mode: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -365,7 +373,7 @@ impl ConfigChangeTools for MappingTools {
 impl StatefulTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader, change: &Controls) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_switch_mode" => answer(&args, |ModeName { name: mode }| {
+            "conductor_switch_mode" => answer(&args, |Switch { mode }| {
                 let modes = reader.status()?.modes;
                 if !modes.contains(&mode) {
                     return Err(unknown("mode", &mode, modes.iter().map(String::as_str)));
@@ -468,5 +476,16 @@ mod tests {
         let places: Vec<String> = last.entries.expect("entries").into_iter().map(|entry| entry.place).collect();
         assert_eq!((&places[..], last.text), (&["modes/19999".to_owned()][..], None));
         assert!(refused(config(long, &Part { section: None, after: Some(1) })).contains("`section`"));
+    }
+
+    #[test]
+    fn a_mode_to_switch_to_is_called_mode_and_its_older_name_is_taken() {
+        for args in [r#"{ "mode": "Mix" }"#, r#"{ "name": "Mix" }"#] {
+            let Switch { mode } = conductor_feature::json::read(args).expect("it is taken");
+            assert_eq!(mode, "Mix");
+        }
+        assert!(conductor_feature::json::read::<Switch>(r#"{ "mode": "Mix", "name": "Play" }"#).is_err());
+        let schema: Value = serde_json::from_str(&conductor_feature::json::schema::<Switch>()).expect("JSON");
+        assert!(schema["properties"].get("mode").is_some() && schema["properties"].get("name").is_none(), "{schema}");
     }
 }

@@ -219,9 +219,12 @@ fn mappings() -> Vec<Case> {
             let host = stage.call("conductor_list_actions", json!({ "type": "MidiForward" })).unwrap();
             assert!(host["actions"][0]["keys"]["$defs"]["MidiTransform"]["properties"]["curve"].is_object(), "{host:#}");
         }, wrong [{ "type": "OscSent" } => "did you mean \"OscSend\"?"]),
-        case!("switch_mode", { "name": "Mix" }, |stage, _| {
+        case!("switch_mode", { "mode": "Mix" }, |stage, _| {
             stage.until("the mode is Mix", || stage.mode() == "Mix");
-        }, wrong [{ "name": "mixx" } => "did you mean \"Mix\"?"]),
+            // The argument's older name.
+            stage.call("conductor_switch_mode", json!({ "name": "Play" })).unwrap();
+            stage.until("the mode is Play", || stage.mode() == "Play");
+        }, wrong [{ "mode": "mixx" } => "did you mean \"Mix\"?", {} => "missing field `mode`"]),
         case!("create_mapping", {
             "mode": "Mix",
             "trigger": { "type": "Note", "note": "40..43", "device": "pads" },
