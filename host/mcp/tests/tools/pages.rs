@@ -87,6 +87,18 @@ fn ten_thousand_mappings_are_listed_page_by_page_each_once() {
     assert_eq!(short["entries"][0], json!({ "place": "bindings/0/alias", "value": "pads" }));
 }
 
+// MCP-2: what is too long to be checked again is in force all the same.
+#[test]
+fn a_long_configuration_in_force_is_valid_with_a_warning() {
+    let stage = stage_with(&many_mappings());
+    assert!(stage.host.config().len() > 1 << 20);
+    let validated = stage.call("conductor_validate_config", json!({})).unwrap();
+    assert_eq!(validated["valid"], true, "{validated:#}");
+    let [finding] = &validated["findings"].as_array().unwrap()[..] else { panic!("one finding: {validated:#}") };
+    assert_eq!(finding["severity"], "warning");
+    assert_eq!(finding["message"], "in force; longer than 1 MiB, so it was not checked again");
+}
+
 #[test]
 fn one_of_ten_thousand_mappings_is_found_by_words() {
     let stage = stage_with(&many_mappings());
