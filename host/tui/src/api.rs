@@ -406,7 +406,8 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
         mode: mode.as_deref(),
         any: *any,
     };
-    learn_mapping::propose(&mut call, learned, control, wanted).map_err(said)?;
+    let config = || client.config().map(|in_force| in_force.text);
+    learn_mapping::propose(&mut call, config, learned, control, wanted).map_err(said)?;
     plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into())
 }
 

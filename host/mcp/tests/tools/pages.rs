@@ -100,6 +100,17 @@ fn a_long_configuration_in_force_is_valid_with_a_warning() {
 }
 
 #[test]
+fn a_device_is_set_up_beside_ten_thousand_mappings() {
+    let stage = stage_with(&many_mappings());
+    let proposed =
+        stage.call("conductor_suggest_setup", json!({ "profile": "akai-apc-mini", "lights": false })).unwrap();
+    let parts = proposed["parts"].as_array().unwrap();
+    assert_eq!(parts[0]["path"], "bindings/3", "{proposed:#}");
+    let (description, _) = stage.plan();
+    assert!(description.contains("APC mini"), "{description}");
+}
+
+#[test]
 fn one_of_ten_thousand_mappings_is_found_by_words() {
     let stage = stage_with(&many_mappings());
     let found = stage.call("conductor_list_mappings", json!({ "words": "CUE-7777. scene" })).unwrap();
