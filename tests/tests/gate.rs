@@ -264,7 +264,7 @@ fn a_locked_show_is_changed_by_its_owner_only() {
     assert!(home.conductor(&["status"]).out.contains("conductor unlock"));
 
     for (tool, args) in [
-        ("conductor_switch_mode", json!({ "name": "Mix" })),
+        ("conductor_switch_mode", json!({ "mode": "Mix" })),
         ("conductor_set_device_enabled", json!({ "device": "x", "enabled": false })),
         ("conductor_start_midi_learn", json!({})),
         ("conductor_delete_profile", json!({ "name": "x" })),
@@ -281,7 +281,7 @@ fn a_locked_show_is_changed_by_its_owner_only() {
         lent("POST /v1/mute", json!({ "device": "x", "muted": true })),
         lent("POST /v1/reload", json!({})),
         lent(&format!("POST /v1/plans/{plan}/reject"), json!({})),
-        lent("POST /v1/tools/conductor_switch_mode", json!({ "args": { "name": "Mix" } })),
+        lent("POST /v1/tools/conductor_switch_mode", json!({ "args": { "mode": "Mix" } })),
         ipc("SetDeviceEnabled", json!({ "device_id": "x", "enabled": true })),
         ipc("Reload", Value::Null),
         ipc("StartMidiLearn", Value::Null),
@@ -299,7 +299,7 @@ fn a_locked_show_is_changed_by_its_owner_only() {
     row(&home, |row| row["what"] == "lock" && row["who"] == "socket:owner \"conductor-cli\"");
     row(&home, |row| row["subject"] == "conductor_switch_mode" && row["outcome"] == "refused");
     assert_eq!(home.conductor(&["unlock"]).code, Some(0));
-    agent.call("conductor_switch_mode", json!({ "name": "Play" })).unwrap();
+    agent.call("conductor_switch_mode", json!({ "mode": "Play" })).unwrap();
 
     // It ends with the host, unless it was asked to stay.
     assert_eq!(home.conductor(&["lock"]).code, Some(0));
@@ -310,7 +310,7 @@ fn a_locked_show_is_changed_by_its_owner_only() {
     host.stop();
     let host = home.run();
     assert_eq!(host.status()["lock"]["persistent"], true);
-    assert!(Agent::new(&home, "x").call("conductor_switch_mode", json!({ "name": "Mix" })).is_err());
+    assert!(Agent::new(&home, "x").call("conductor_switch_mode", json!({ "mode": "Mix" })).is_err());
     assert_eq!(home.conductor(&["unlock"]).code, Some(0));
     host.stop();
     assert!(home.run().status()["lock"].is_null());
@@ -322,7 +322,7 @@ fn agents_touch_the_show_only_as_the_configuration_says() {
     let home = show("[tools.agents]\nstateful = \"ask\"\nconfig_change = \"deny\"\nhardware_io = \"deny\"\n");
     let host = home.run();
     let mut agent = Agent::new(&home, "x");
-    let error = agent.call("conductor_switch_mode", json!({ "name": "Mix" })).unwrap_err();
+    let error = agent.call("conductor_switch_mode", json!({ "mode": "Mix" })).unwrap_err();
     assert!(error.contains("a person has to agree") && error.contains("conductor tool call"), "{error}");
     for (tool, args) in [("conductor_create_mode", json!({ "name": "x" })), ("send", bytes(1))] {
         let error = agent.call(tool, args).unwrap_err();
@@ -331,7 +331,7 @@ fn agents_touch_the_show_only_as_the_configuration_says() {
     assert_eq!(host.status()["mode"], "Play");
     assert!(home.json(&["plan", "list", "--json"]).as_array().unwrap().is_empty());
     // A person is no agent.
-    assert_eq!(home.conductor(&["tool", "call", "conductor_switch_mode", r#"{"name": "Mix"}"#]).code, Some(0));
+    assert_eq!(home.conductor(&["tool", "call", "conductor_switch_mode", r#"{"mode": "Mix"}"#]).code, Some(0));
     assert_eq!(home.conductor(&["tool", "call", "conductor_create_mode", r#"{"name": "x"}"#]).code, Some(0));
 }
 

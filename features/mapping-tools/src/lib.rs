@@ -4,9 +4,9 @@
 //! What they read is the configuration as its author wrote it, so that places in it are places in the
 //! file; what they propose is checked by the host, which knows what is valid.
 
-use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
+use conductor_feature::json::{Proposed, answer, register, remove, set, unknown};
 use conductor_feature::mapping::{Action, Condition, Feedback, Trigger};
-use conductor_feature::page::After;
+use conductor_feature::page::{self, After, Page};
 use conductor_feature::planning::Change;
 use conductor_feature::{
     Authority, ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, PrivilegedTools,
@@ -16,8 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub mod sections;
 pub mod show;
 
+use sections::{Entry, Sections};
 use show::{Found, List, Listed, Modes, Show};
 
 struct MappingTools;
@@ -25,7 +27,7 @@ struct MappingTools;
 impl Lifecycle for MappingTools {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = tool_registrar::Registrar::open(ctx)?;
-        register::<Nothing, Config>(&tools, "conductor_get_config")?;
+        register::<Part, Config>(&tools, "conductor_get_config")?;
         register::<After, Modes>(&tools, "conductor_get_modes")?;
         register::<List, Listed>(&tools, "conductor_list_mappings")?;
         register::<One, Found>(&tools, "conductor_get_mapping")?;
@@ -36,15 +38,26 @@ impl Lifecycle for MappingTools {
         register::<ModeName, Proposed>(&tools, "conductor_create_mode")?;
         register::<ModeName, Proposed>(&tools, "conductor_delete_mode")?;
         register::<Batch, Proposed>(&tools, "conductor_batch_changes")?;
-        register::<ModeName, Switched>(&tools, "conductor_switch_mode")?;
+        register::<Switch, Switched>(&tools, "conductor_switch_mode")?;
         register::<Preview, Previewed>(&tools, "conductor_preview_action")
     }
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    /// Such as modes, models/fast, modes/0/mappings. Default: all, as text.
+    section: Option<String>,
+    after: Option<i64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Config {
     /// TOML, as its author wrote it.
-    text: String,
+    text: Option<String>,
+    entries: Option<Vec<Entry>>,
+    total: Option<usize>,
+    next: Option<String>,
     /// Further files that it includes, which are not shown: only a person changes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     included: Vec<String>,
@@ -62,11 +75,13 @@ struct One {
 struct OfType {
     /// Such as OscSend. Default: all, without keys.
     r#type: Option<String>,
+    after: Option<i64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Actions {
     actions: Vec<ActionFound>,
+    total: Option<usize>,
     next: String,
 }
 
@@ -158,6 +173,14 @@ struct ModeName {
     name: String,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Switch {
+    // Its older name is taken, and not offered.
+    #[serde(alias = "name")]
+    mode: String,
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct Switched {
     mode: String,
@@ -225,9 +248,30 @@ fn has_actions(reader: &Reader, action: &Action) -> Result<(), Error> {
     missing.map_or(Ok(()), |kind| Err(unknown("action", kind, known())))
 }
 
-/// The actions, or the one of this type with its keys.
-fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
-    let all = reader.actions()?;
+/// The configuration, or a page of one section of it.
+fn config(text: String, Part { section, after }: &Part) -> Result<Config, Error> {
+    let sections = Sections::parse(&text)?;
+    let included = sections.included();
+    if let Some(section) = section {
+        let Page { entries, total, next } = sections.page(section, *after)?;
+        return Ok(Config { text: None, entries: Some(entries), total, next, included });
+    }
+    if after.is_some() {
+        return Err(Error::Invalid("`after` skips entries of a `section`: say which".to_owned()));
+    }
+    let bytes = json(&text)?.to_string().len();
+    if bytes > MAX_CONFIG_BYTES {
+        return Err(Error::Exhausted(format!(
+            "the configuration has {bytes} bytes as JSON, of which an answer has at most {MAX_CONFIG_BYTES}: ask for a \
+             `section`, and by `after` for the rest of a long one. There are {}",
+            sections.sizes()
+        )));
+    }
+    Ok(Config { text: Some(text), entries: None, total: None, next: None, included })
+}
+
+/// A page of the actions, or of those of this type with their keys.
+fn actions(all: &[host_state::Action], only: Option<&str>, after: Option<i64>) -> Result<Actions, Error> {
     let is_meant = |action: &host_state::Action| {
         let full = |feature: &String| format!("{feature}:{}", action.name);
         only.is_none_or(|only| action.name == only || action.feature.as_ref().map(full).as_deref() == Some(only))
@@ -238,36 +282,30 @@ fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
         summary: action.summary.clone(),
         keys: only.and_then(|_| serde_json::from_str(&action.schema).ok()),
     };
-    let actions: Vec<ActionFound> = all.iter().filter(|action| is_meant(action)).map(found).collect();
-    match only {
-        Some(only) if actions.is_empty() => Err(unknown("action", only, all.iter().map(|action| action.name.as_str()))),
-        Some(_) => Ok(Actions { actions, next: "conductor_create_mapping takes these keys beside `type`".to_owned() }),
-        None => Ok(Actions { actions, next: "ask again with a type for its keys".to_owned() }),
-    }
+    let meant: Vec<&host_state::Action> = all.iter().filter(|action| is_meant(action)).collect();
+    let advice = match only {
+        Some(only) if meant.is_empty() => {
+            return Err(unknown("action", only, all.iter().map(|action| action.name.as_str())));
+        }
+        Some(_) => "conductor_create_mapping takes these keys beside `type`",
+        None => "ask again with a type for its keys",
+    };
+    let Page { entries: actions, total, next } = Page::of(meant, after, page::MAX_ENTRIES, found)?;
+    Ok(Actions { actions, total, next: next.unwrap_or_else(|| advice.to_owned()) })
 }
 
 impl ReadOnlyTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_get_config" => answer(&args, |Nothing {}| {
-                let text = reader.config()?;
-                let bytes = json(&text)?.to_string().len();
-                if bytes > MAX_CONFIG_BYTES {
-                    return Err(Error::Exhausted(format!(
-                        "the configuration has {bytes} bytes as JSON, of which an answer has at most {MAX_CONFIG_BYTES}; \
-                         conductor_get_modes, conductor_list_mappings and conductor_list_device_bindings show it part \
-                         by part"
-                    )));
-                }
-                let included = Show::parse(&text).map_err(Error::Failed)?.include;
-                Ok(Config { text, included })
-            }),
+            "conductor_get_config" => answer(&args, |asked: Part| config(reader.config()?, &asked)),
             "conductor_get_modes" => answer(&args, |After { after }| read(reader)?.modes(&reader.mode(), after)),
             "conductor_list_mappings" => answer(&args, |asked: List| read(reader)?.list(&asked)),
             "conductor_get_mapping" => {
                 answer(&args, |One { place }| read(reader)?.mapping(&place).map_err(Error::Invalid))
             }
-            "conductor_list_actions" => answer(&args, |OfType { r#type }| actions(reader, r#type.as_deref())),
+            "conductor_list_actions" => {
+                answer(&args, |OfType { r#type, after }| actions(&reader.actions()?, r#type.as_deref(), after))
+            }
             _ => Err(no_tool(&name)),
         }
     }
@@ -335,7 +373,7 @@ impl ConfigChangeTools for MappingTools {
 impl StatefulTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader, change: &Controls) -> Result<String, Error> {
         match name.as_str() {
-            "conductor_switch_mode" => answer(&args, |ModeName { name: mode }| {
+            "conductor_switch_mode" => answer(&args, |Switch { mode }| {
                 let modes = reader.status()?.modes;
                 if !modes.contains(&mode) {
                     return Err(unknown("mode", &mode, modes.iter().map(String::as_str)));
@@ -379,3 +417,75 @@ conductor_feature::feature!(
     "../feature.toml",
     [read_only_tools, stateful_tools, config_change_tools, privileged_tools]
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused<T>(result: Result<T, Error>) -> String {
+        match result {
+            Err(Error::Invalid(text) | Error::Exhausted(text)) => text,
+            _ => panic!("it is taken"),
+        }
+    }
+
+    /// The action with this number, with a summary and a schema.
+    fn action(number: usize) -> host_state::Action {
+        host_state::Action {
+            name: format!("Action{number}"),
+            feature: Some(format!("feature-{}", number / 100)),
+            summary: "Sends what the control says to the lights above the stage. ".repeat(4),
+            schema: r#"{"type":"object"}"#.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_actions_of_many_features_are_read_page_by_page_each_once() {
+        let all: Vec<host_state::Action> = (0..3000).map(action).collect();
+        let (mut found, mut pages) = (Vec::new(), 0);
+        while found.len() < all.len() {
+            let page = actions(&all, None, i64::try_from(found.len()).ok()).expect("a page");
+            assert!(json(&page).expect("JSON").to_string().len() < 256 * 1024 && !page.actions.is_empty());
+            assert_eq!(page.total, Some(all.len()));
+            found.extend(page.actions.into_iter().map(|action| action.r#type));
+            let of_more = format!("after = {} has the next ones", found.len());
+            assert_eq!(page.next.starts_with(&of_more), found.len() < all.len(), "{}", page.next);
+            pages += 1;
+        }
+        let names: Vec<String> = all.iter().map(|action| action.name.clone()).collect();
+        assert!(found == names && pages > 3, "{pages} pages");
+        let one = actions(&all, Some("feature-29:Action2999"), None).expect("a page");
+        assert_eq!((one.actions.len(), one.total), (1, None));
+        assert!(one.actions[0].keys.is_some() && one.next.contains("conductor_create_mapping"), "{}", one.next);
+        assert!(refused(actions(&all, None, Some(3001))).contains("after = 3001 is not from 0 to 3000"));
+    }
+
+    #[test]
+    fn a_configuration_that_is_too_long_names_its_sections() {
+        let short = config("# a show\n[[modes]]\nname = 'Play'\n".to_owned(), &Part::default()).expect("it is short");
+        assert!(short.text.is_some_and(|text| text.starts_with("# a show")) && short.entries.is_none());
+
+        let modes: String = (0..20_000).map(|number| format!("[[modes]]\nname = 'scene {number}'\n")).collect();
+        let long = format!("[clock]\ntempo = 120\n{modes}");
+        let said = refused(config(long.clone(), &Part::default()));
+        for part in ["`section`", "`after`", "modes (", "in a list of 20000), clock (", " bytes)"] {
+            assert!(said.contains(part), "no {part} in {said}");
+        }
+        let part = Part { section: Some("modes".to_owned()), after: Some(19_999) };
+        let last = config(long.clone(), &part).expect("a page");
+        let places: Vec<String> = last.entries.expect("entries").into_iter().map(|entry| entry.place).collect();
+        assert_eq!((&places[..], last.text), (&["modes/19999".to_owned()][..], None));
+        assert!(refused(config(long, &Part { section: None, after: Some(1) })).contains("`section`"));
+    }
+
+    #[test]
+    fn a_mode_to_switch_to_is_called_mode_and_its_older_name_is_taken() {
+        for args in [r#"{ "mode": "Mix" }"#, r#"{ "name": "Mix" }"#] {
+            let Switch { mode } = conductor_feature::json::read(args).expect("it is taken");
+            assert_eq!(mode, "Mix");
+        }
+        assert!(conductor_feature::json::read::<Switch>(r#"{ "mode": "Mix", "name": "Play" }"#).is_err());
+        let schema: Value = serde_json::from_str(&conductor_feature::json::schema::<Switch>()).expect("JSON");
+        assert!(schema["properties"].get("mode").is_some() && schema["properties"].get("name").is_none(), "{schema}");
+    }
+}

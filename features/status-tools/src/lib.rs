@@ -21,6 +21,8 @@ const MAX_DIFF: usize = 32 * 1024;
 const MAX_FINDINGS_BYTES: usize = 128 * 1024;
 /// Places of mappings that are the same, of one group.
 const MAX_SAME: usize = 256;
+/// Bytes of a configuration that the host checks for a feature, at most.
+const MAX_CHECKED: usize = 1 << 20;
 
 struct StatusTools;
 
@@ -216,6 +218,60 @@ fn duplicates(config: &str) -> Vec<Vec<String>> {
     groups
 }
 
+/// What is wrong with a configuration, or with the one in force.
+fn validated(reader: &Reader, Validate { text }: Validate) -> Result<Validated, Error> {
+    // The file itself is the person's to read: what is in force may be fine while the file is not.
+    let refused = match &text {
+        None => reader.status()?.refused,
+        Some(_) => None,
+    };
+    let is_in_force = text.is_none();
+    let text = text.map_or_else(|| reader.config(), Ok)?;
+    if is_in_force && text.len() > MAX_CHECKED {
+        return Ok(unchecked(refused));
+    }
+    let finding = |one: host_state::Finding| Finding {
+        severity: one.severity.to_string(),
+        line: one.line,
+        column: one.column,
+        message: one.message,
+        help: one.help,
+    };
+    let found = reader.check(&text)?;
+    let valid = found.iter().all(|one| one.severity != host_state::Severity::Error);
+    let (mut findings, more) = page::within(found.into_iter().map(finding).collect(), MAX_FINDINGS_BYTES)?;
+    findings.extend(refused.as_deref().map(of_refused));
+    let (duplicates, _) = page::within(duplicates(&text), page::MAX_BYTES_BESIDE)?;
+    Ok(Validated { valid: valid && refused.is_none(), findings, duplicates, more })
+}
+
+/// What there is to say of a configuration in force that is too long to be checked again. It was checked when it came into
+/// force.
+fn unchecked(refused: Option<String>) -> Validated {
+    let mut findings = vec![Finding {
+        severity: host_state::Severity::Warning.to_string(),
+        line: 1,
+        column: 1,
+        message: "in force; longer than 1 MiB, so it was not checked again".to_owned(),
+        help: Some(
+            "`conductor config validate` checks the file; conductor_list_mappings has `same_trigger`".to_owned(),
+        ),
+    }];
+    findings.extend(refused.as_deref().map(of_refused));
+    Validated { valid: refused.is_none(), findings, duplicates: Vec::new(), more: None }
+}
+
+/// That the file has been refused since.
+fn of_refused(refused: &str) -> Finding {
+    Finding {
+        severity: host_state::Severity::Error.to_string(),
+        line: 1,
+        column: 1,
+        message: refused.to_owned(),
+        help: Some("`conductor config validate` names each mistake of the file with its line".to_owned()),
+    }
+}
+
 /// The feature of this name.
 fn find(reader: &Reader, name: &str) -> Result<host_state::Feature, Error> {
     let features = reader.features()?;
@@ -389,33 +445,7 @@ impl ReadOnlyTools for StatusTools {
                 let Page { entries: plans, total, next } = Page::of(waiting, after, page::MAX_ENTRIES, plan)?;
                 Ok(Plans { plans, total, next: next.unwrap_or_else(|| advice.to_owned()) })
             }),
-            "conductor_validate_config" => answer(&args, |Validate { text }| {
-                // The file itself is the person's to read: what is in force may be fine while the file is not.
-                let refused = match &text {
-                    None => reader.status()?.refused,
-                    Some(_) => None,
-                };
-                let text = text.map_or_else(|| reader.config(), Ok)?;
-                let finding = |one: host_state::Finding| Finding {
-                    severity: one.severity.to_string(),
-                    line: one.line,
-                    column: one.column,
-                    message: one.message,
-                    help: one.help,
-                };
-                let found = reader.check(&text)?;
-                let valid = found.iter().all(|one| one.severity != host_state::Severity::Error);
-                let (mut findings, more) = page::within(found.into_iter().map(finding).collect(), MAX_FINDINGS_BYTES)?;
-                findings.extend(refused.iter().map(|refused| Finding {
-                    severity: host_state::Severity::Error.to_string(),
-                    line: 1,
-                    column: 1,
-                    message: refused.clone(),
-                    help: Some("`conductor config validate` names each mistake of the file with its line".to_owned()),
-                }));
-                let (duplicates, _) = page::within(duplicates(&text), page::MAX_BYTES_BESIDE)?;
-                Ok(Validated { valid: valid && refused.is_none(), findings, duplicates, more })
-            }),
+            "conductor_validate_config" => answer(&args, |asked: Validate| validated(reader, asked)),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }
     }
@@ -478,6 +508,18 @@ mod tests {
         ];
         assert_eq!(duplicates(&all.concat()), [["modes/0/mappings/0", "modes/0/mappings/2"]]);
         assert!(duplicates("not = [toml").is_empty());
+    }
+
+    #[test]
+    fn what_is_in_force_and_too_long_to_be_checked_again_is_no_mistake() {
+        let in_force = unchecked(None);
+        let said: Vec<_> = in_force.findings.iter().map(|one| (one.severity.as_str(), one.message.as_str())).collect();
+        assert_eq!(said, [("warning", "in force; longer than 1 MiB, so it was not checked again")]);
+        assert!(in_force.valid);
+        // What was refused since is one.
+        let refused = unchecked(Some("line 3: no mode".to_owned()));
+        assert_eq!((refused.valid, refused.findings.len()), (false, 2));
+        assert_eq!((&*refused.findings[1].severity, &*refused.findings[1].message), ("error", "line 3: no mode"));
     }
 
     #[test]

@@ -188,6 +188,26 @@ fn every_tool_call_in_them_fits_and_every_tool_that_they_name_exists() {
     assert!(calls >= 20, "{calls} calls");
 }
 
+// A device and what its controls do are one wish, which is one plan; whether it works is seen before it is plugged in.
+#[test]
+fn a_new_binding_with_its_mappings_is_one_plan_in_the_skills_about_it() {
+    let is_recipe = |(language, content): &(String, String)| {
+        let call: Value = serde_json::from_str(content).unwrap_or_default();
+        let changes = call["arguments"]["changes"].as_array().cloned().unwrap_or_default();
+        let adds =
+            |list: &str| changes.iter().any(|one| one["path"].as_str().is_some_and(|path| path.starts_with(list)));
+        language == "json" && call["tool"] == "conductor_batch_changes" && adds("bindings/") && adds("global_mappings/")
+    };
+    for skill in ["conductor-binding-setup", "conductor-midi-mapping"] {
+        let own: Vec<String> =
+            texts().into_iter().filter(|(place, _)| place.starts_with(skill)).map(|(_, text)| text).collect();
+        assert!(own.iter().any(|text| blocks(text).iter().any(is_recipe)), "{skill}: no such plan");
+        for tool in ["conductor_explain_event", "conductor_show_effects"] {
+            assert!(own.iter().any(|text| text.contains(tool)), "{skill}: no {tool}");
+        }
+    }
+}
+
 /// Each command is asked for its help: its subcommands have to be there, and its options in the answer.
 #[test]
 fn every_command_in_them_exists() {

@@ -15,6 +15,7 @@ use conductor_chat::record::{ChatEvent, Outcome, Recorded};
 use conductor_host::control::gate::{ToolRequest, ToolResult};
 use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;
+use conductor_sandbox::limits::MAX_RESULT;
 use serde_json::{Map, Value, json};
 
 #[path = "terminal/pty.rs"]
@@ -385,27 +386,27 @@ fn a_turn_alone_says_by_its_exit_code_how_it_ended() {
 }
 
 /// The socket of a home through which `home` is reached, but for two things: a result that names a plan names `plan`, and
-/// learn hears a control without one being moved.
-fn lying(home: &Path, plan: &str) -> Home {
+/// learn hears what is `heard` without a control being moved.
+fn lying(home: &Path, plan: &str, heard: Value) -> Home {
     let (between, home, plan) = (Home::with(""), home.to_owned(), plan.to_owned());
     let listener = UnixListener::bind(between.0.join("conductor.sock")).unwrap();
     // It ends with the process.
     std::thread::spawn(move || {
         for peer in listener.incoming() {
-            let (home, plan) = (home.clone(), plan.clone());
-            std::thread::spawn(move || between_them(peer.unwrap(), &home, &plan));
+            let (home, plan, heard) = (home.clone(), plan.clone(), heard.clone());
+            std::thread::spawn(move || between_them(peer.unwrap(), &home, &plan, heard));
         }
     });
     between
 }
 
-fn between_them(mut peer: UnixStream, home: &Path, plan: &str) {
+fn between_them(mut peer: UnixStream, home: &Path, plan: &str, heard: Value) {
     let Some((head, body)) = whole_request(&mut peer) else { return };
     let path = head.split(' ').nth(1).unwrap().to_owned();
     if let Some(tool) = path.strip_prefix("/v1/tools/").and_then(|rest| rest.split('/').next()) {
         let mut called = match tool {
             "conductor_start_learn" => ToolResult { result: json!({ "session": 1 }), plans: vec![], remarks: vec![] },
-            "conductor_stop_learn" => ToolResult { result: moved(), plans: vec![], remarks: vec![] },
+            "conductor_stop_learn" => ToolResult { result: heard, plans: vec![], remarks: vec![] },
             tool => {
                 let request: ToolRequest = serde_json::from_slice(&body).unwrap();
                 Client::new(home).call_tool(tool, &request).unwrap()
@@ -442,11 +443,11 @@ fn whole_request(peer: &mut UnixStream) -> Option<(String, Vec<u8>)> {
     }
 }
 
-/// What learn heard.
-fn moved() -> Value {
-    let trigger = "trigger = { type = 'Note', note = 36, device = 'pads' }";
-    let pad = json!({ "device": "pads", "kind": "pad", "evidence": [], "last": "note-on 36 100", "toml": trigger });
-    json!({ "controls": [pad], "unbound": [] })
+/// What learn heard: a pad of this device, which is among the ports without a binding, or is not.
+fn moved(device: &str, unbound: &Value) -> Value {
+    let trigger = format!("trigger = {{ type = 'Note', note = 36, device = '{device}' }}");
+    let pad = json!({ "device": device, "kind": "pad", "evidence": [], "last": "note-on 36 100", "toml": trigger });
+    json!({ "controls": [pad], "unbound": unbound })
 }
 
 // PLN-3: which plan a person decides about is the host's word, whatever the feature says that it has proposed.
@@ -467,7 +468,7 @@ fn a_tool_that_names_another_plan_as_its_own_gets_its_own_applied() {
     };
     let other = stage.client.call_tool("conductor_create_mapping", &request(&wanted)).unwrap();
     let other = other.plan().unwrap();
-    let between = lying(&stage.home.0, other);
+    let between = lying(&stage.home.0, other, moved("pads", &json!([])));
     let command = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
         command.arg("--home").arg(&between.0).args(arguments).env("CONDUCTOR_FEATURES", &compiled().0);
@@ -496,5 +497,39 @@ fn a_tool_that_names_another_plan_as_its_own_gets_its_own_applied() {
         let config = stage.home.config();
         assert!(config.contains(applied) && !config.contains("note = 99"), "{lines:?}: {config}");
         assert!(waits(other), "it waits on");
+    }
+}
+
+// LRN-1, LRN-3: what is added to a configuration does not depend on how long it is.
+#[test]
+fn a_device_and_a_control_are_added_to_a_long_configuration() {
+    let ports = SimulatedPorts::new();
+    for port in ["nanoKONTROL2 MIDI 1", "Pads"] {
+        ports.plug(port, Direction::Input);
+    }
+    let mapping = |number: usize| {
+        format!(
+            "[[global_mappings]]\nname = 'cue {number}'\ndescription = 'What the lights do in scene {number}.'\n\
+             trigger = {{ type = 'Note', note = {}, channel = {} }}\naction = {{ type = 'Suppress' }}\n\n",
+            number % 128,
+            number / 128 % 16
+        )
+    };
+    let mappings: String = (0..2000).map(mapping).collect();
+    assert!(mappings.len() > MAX_RESULT, "a tool could return it");
+    let stage = Stage::start(Home::with(&format!("[[modes]]\nname = 'Play'\n\n{mappings}")), ports);
+    let between = lying(&stage.home.0, "", moved("Pads", &json!([{ "port": "Pads" }])));
+    for (arguments, proposed) in [
+        (&["devices", "suggest", "nanoKONTROL2 MIDI 1", "--json"][..], "A first setup for Korg nanoKONTROL2"),
+        (&["learn", "--seconds", "1", "--map", "ModeChange Play", "--this", "--json"], "Bind pads, and map "),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
+        command.arg("--home").arg(&between.0).args(arguments).env("CONDUCTOR_FEATURES", &compiled().0);
+        let printed = command.output().unwrap();
+        assert!(printed.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&printed.stderr));
+        let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+        let plans = stage.client.plans().unwrap();
+        let plan = plans.iter().find(|plan| printed["plan"] == *plan.id);
+        assert!(plan.is_some_and(|plan| plan.description.starts_with(proposed)), "{arguments:?}: {plans:#?}");
     }
 }

@@ -94,13 +94,6 @@ impl Learned {
     }
 }
 
-/// What the tool `conductor_get_config` answers.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct ConfigText {
-    /// TOML, as its author wrote it.
-    pub text: String,
-}
-
 /// What the tool `conductor_suggest_binding` answers.
 #[derive(Debug, Deserialize)]
 struct SuggestedBinding {
@@ -156,38 +149,43 @@ pub struct MappingRequest<'a> {
 }
 
 /// Proposes a mapping of a control, and returns what the tool that proposes the plan answered. The mapping waits for the
-/// gesture that was made of the control, if one was.
+/// gesture that was made of the control, if one was. `config` returns the text of the configuration in force, which may be
+/// longer than the result of a tool; it is called only if the control's port has no binding.
 ///
 /// # Errors
 /// [`LearnError::Wrong`] if there is no such mode; [`LearnError::Failed`] if the port can't be bound by a plan.
 pub fn propose<E>(
     call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>,
+    config: impl FnOnce() -> Result<String, E>,
     learned: &Learned,
     control: &Control,
     wanted: MappingRequest<'_>,
 ) -> Result<Value, LearnError<E>> {
-    let config: ConfigText = ask(call, "conductor_get_config", &json!({}))?;
-    let config = parsed(&config.text)?;
     let mut trigger = trigger(control)?;
-    let (mut changes, device) = match learned.unbound_port_of(control) {
-        Some(unbound) => bind(call, &config, unbound)?,
-        None => (Vec::new(), control.device.clone()),
+    let bound = match learned.unbound_port_of(control) {
+        Some(unbound) => {
+            let config = parsed(&config().map_err(LearnError::Tool)?)?;
+            let (changes, alias) = bind(call, &config, unbound)?;
+            Some((changes, alias, mapping_place(&config, wanted.mode)?))
+        }
+        None => None,
     };
+    let device = bound.as_ref().map_or(&control.device, |(_, alias, _)| alias);
     trigger.remove("device");
     if !wanted.any {
         trigger.insert("device".into(), json!(device));
     }
     let what = format!("{} of {}: {}", wanted.name, control.device, wanted.text);
     let mapping = json!({ "trigger": trigger, "action": wanted.action });
-    if changes.is_empty() {
+    let Some((mut changes, device, place)) = bound else {
         let mut new = mapping;
         new["description"] = json!(what);
         if let Some(mode) = wanted.mode {
             new["mode"] = json!(mode);
         }
         return call("conductor_create_mapping", &new).map_err(LearnError::Tool);
-    }
-    changes.push(json!({ "path": mapping_place(&config, wanted.mode)?, "value": mapping }));
+    };
+    changes.push(json!({ "path": place, "value": mapping }));
     let description = format!("Bind {device}, and map {what}.");
     let batch = json!({ "description": description, "changes": changes });
     call("conductor_batch_changes", &batch).map_err(LearnError::Tool)
@@ -312,9 +310,6 @@ mod tests {
         |name, args| {
             asked.push((name.to_owned(), args.clone()));
             Ok(match name {
-                "conductor_get_config" => {
-                    json!({ "text": "[[modes]]\nname = 'Play'\n[[modes.mappings]]\nname = 'x'\n" })
-                }
                 "conductor_suggest_binding" => json!({
                     "alias": "pads", "toml": "[[bindings]]\nalias = 'pads'\nmatchers = [{ type = 'exact_name', value = 'P' }]",
                 }),
@@ -346,7 +341,11 @@ mod tests {
         let learned = moved(unbound);
         let action = json!({ "type": "Suppress" });
         let wanted = MappingRequest { action: &action, text: "Suppress", name: "pad 1", mode: Some("Play"), any };
-        let plan = propose(&mut tools(&mut asked), &learned, &learned.controls[0], wanted).unwrap();
+        let config = || {
+            assert!(unbound, "what has a binding needs nothing of the configuration");
+            Ok("[[modes]]\nname = 'Play'\n[[modes.mappings]]\nname = 'x'\n".to_owned())
+        };
+        let plan = propose(&mut tools(&mut asked), config, &learned, &learned.controls[0], wanted).unwrap();
         assert_eq!(plan["plan"], "0123");
         asked.pop().unwrap()
     }

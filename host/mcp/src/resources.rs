@@ -134,7 +134,7 @@ fn bounded(text: String, uri: &str, kind: &str) -> String {
         return text;
     }
     let rest = match uri {
-        CONFIG => "tools that list mappings, modes and bindings show the rest part by part",
+        CONFIG => "conductor_get_config shows the rest section by section, conductor_list_mappings the mappings",
         STATUS => "tools that get the status of bindings, features and ports show it part by part",
         PORTS => "tools that list ports show it part by part",
         _ => "a person sees all of it with `conductor plan show`, or with `conductor` for what else there is",

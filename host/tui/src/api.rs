@@ -256,11 +256,9 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
             let in_force = client.config().map_err(|error| error.to_string())?;
             return ConfigView::read(&in_force.file, &in_force.text).map(|config| Reply::Config(Box::new(config)));
         }
-        Query::Actions => tool(client, "conductor_list_actions", &json!({})).map(|ToolResult { result, .. }| {
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let actions = result["actions"].as_array().map(Vec::as_slice).unwrap_or_default();
-            Reply::Actions(actions.iter().map(|action| (text(&action["type"]), text(&action["summary"]))).collect())
-        }),
+        Query::Actions => {
+            actions(|args| tool(client, "conductor_list_actions", args).map(|page| page.result)).map(Reply::Actions)
+        }
         Query::DisabledFeatures => client.receipts().map(|receipts| Reply::DisabledFeatures(disabled(&receipts))),
         Query::ActionKeys(action) => {
             let asked = tool(client, "conductor_list_actions", &json!({ "type": action }));
@@ -301,6 +299,21 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
         }
     };
     reply.map_err(|error| error.to_string())
+}
+
+/// The types of all actions, and what each does. `list` returns a page of them, as the tool that lists them does.
+fn actions<E>(mut list: impl FnMut(&Value) -> Result<Value, E>) -> Result<Vec<(String, String)>, E> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut all = Vec::new();
+    loop {
+        let page = list(&json!({ "after": all.len() }))?;
+        let found = page["actions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        all.extend(found.iter().map(|action| (text(&action["type"]), text(&action["summary"]))));
+        let total = page["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
+        if found.is_empty() || all.len() >= total {
+            return Ok(all);
+        }
+    }
 }
 
 /// Names of the features that are disabled by their last receipt.
@@ -393,6 +406,32 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
         mode: mode.as_deref(),
         any: *any,
     };
-    learn_mapping::propose(&mut call, learned, control, wanted).map_err(said)?;
+    let config = || client.config().map(|in_force| in_force.text);
+    learn_mapping::propose(&mut call, config, learned, control, wanted).map_err(said)?;
     plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn actions_are_read_page_by_page_each_once() {
+        let mut asked = Vec::new();
+        let all = actions(|args| {
+            asked.push(args["after"].as_u64().unwrap());
+            let after = args["after"].as_u64().unwrap();
+            let page: Vec<Value> = (after..5).take(2).map(|number| json!({ "type": number.to_string() })).collect();
+            Ok::<_, Infallible>(json!({ "actions": page, "total": 5 }))
+        });
+        let types: Vec<String> = all.unwrap().into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(types, ["0", "1", "2", "3", "4"]);
+        assert_eq!(asked, [0, 2, 4]);
+        // All of them on one page, or none.
+        let once = actions(|_| Ok::<_, Infallible>(json!({ "actions": [{ "type": "A", "summary": "Does it." }] })));
+        assert_eq!(once.unwrap(), [("A".to_owned(), "Does it.".to_owned())]);
+        assert!(actions(|_| Ok::<_, Infallible>(json!({ "actions": [], "total": 5 }))).unwrap().is_empty());
+    }
 }

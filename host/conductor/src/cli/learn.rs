@@ -98,7 +98,7 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
 }
 
 /// What a tool returned: as this program reads it, and as it is.
-pub(super) fn read<T: DeserializeOwned>(places: &Paths, tool: &str, args: &Value) -> Result<(T, Value), Failure> {
+fn read<T: DeserializeOwned>(places: &Paths, tool: &str, args: &Value) -> Result<(T, Value), Failure> {
     let result = asked(places, tool, args)?.result;
     let understood = understood(tool, &result).map_err(|error| learn_mapping::failure(error, ""))?;
     Ok((understood, result))

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::tool::{asked, proposed};
 use super::{Failure, Paths, named, plan};
+use conductor_api::client::Client;
 use conductor_learn_mapping::{self as learn_mapping, LearnError, Learned};
 use conductor_terminal as terminal;
 use conductor_terminal::{errln, outln};
@@ -46,7 +47,9 @@ pub(super) fn propose(
     let mut last = None;
     let mut call =
         |name: &str, args: &Value| asked(places, name, args).map(|called| last.insert(called).result.clone());
-    let mut result = learn_mapping::propose(&mut call, learned, control, mapped).map_err(|error| failure(error, ""))?;
+    let config = || -> Result<String, Failure> { Ok(Client::new(&places.home).config()?.text) };
+    let result = learn_mapping::propose(&mut call, config, learned, control, mapped);
+    let mut result = result.map_err(|error| failure(error, ""))?;
     let called = last.ok_or_else(|| failed("no tool was called".into()))?;
     let id = proposed(&called)?;
     if wanted.json {

@@ -1,20 +1,18 @@
 //! `conductor devices suggest`: a first setup for a device that is there, as a plan that a person decides about.
 
+use conductor_api::client::Client;
 use conductor_control_names::setup::{FirstSetup, SetupError};
 use conductor_device_profile::Library;
-use conductor_learn_mapping::ConfigText;
 use conductor_terminal::{self as terminal, outln};
 use serde_json::json;
 
-use super::learn::read;
 use super::tool::{asked, proposed};
 use super::{CommandResult, Failure, Paths, plan, ports};
 
 pub(super) fn run(places: &Paths, library: &Library, name: &str, json: bool) -> CommandResult {
     let status = ports::running(places)?
         .ok_or_else(|| Failure::Failed(anyhow::anyhow!("no host is running; `conductor run` starts one")))?;
-    let (ConfigText { text }, _) = read(places, "conductor_get_config", &json!({}))?;
-    let written: toml::Table = toml::from_str(&text)?;
+    let written: toml::Table = toml::from_str(&Client::new(&places.home).config()?.text)?;
     let setup = FirstSetup::of(library, &status, name, &written).map_err(|error| match error {
         SetupError::NoInput { .. } => Failure::Wrong(format!("conductor: {error}")),
         SetupError::NoProfile { .. } | SetupError::Nothing { .. } => Failure::Failed(error.into()),

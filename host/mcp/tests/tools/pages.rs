@@ -75,7 +75,39 @@ fn ten_thousand_mappings_are_listed_page_by_page_each_once() {
     assert_eq!(first["next"], format!("after = 250 has the next ones, of {} in all", expected.len()));
 
     let refused = stage.call("conductor_get_config", json!({})).unwrap_err();
-    assert!(refused.contains("conductor_list_mappings"), "{refused}");
+    for part in ["`section`", "`after`", "global_mappings (", " in a list of 10001), ", "modes ("] {
+        assert!(refused.contains(part), "no {part} in {refused}");
+    }
+    let (entries, pages) =
+        read_all(&stage, "conductor_get_config", "entries", &json!({ "section": "global_mappings" }));
+    assert!(pages > MAPPINGS / 1000, "{pages}");
+    assert_eq!(texts(&entries, "place")[..], expected[1..], "each once, in the order of the file");
+    assert_eq!(entries[7778]["value"]["name"], "cue-7777.");
+    let short = stage.call("conductor_get_config", json!({ "section": "bindings/0" })).unwrap();
+    assert_eq!(short["entries"][0], json!({ "place": "bindings/0/alias", "value": "pads" }));
+}
+
+// MCP-2: what is too long to be checked again is in force all the same.
+#[test]
+fn a_long_configuration_in_force_is_valid_with_a_warning() {
+    let stage = stage_with(&many_mappings());
+    assert!(stage.host.config().len() > 1 << 20);
+    let validated = stage.call("conductor_validate_config", json!({})).unwrap();
+    assert_eq!(validated["valid"], true, "{validated:#}");
+    let [finding] = &validated["findings"].as_array().unwrap()[..] else { panic!("one finding: {validated:#}") };
+    assert_eq!(finding["severity"], "warning");
+    assert_eq!(finding["message"], "in force; longer than 1 MiB, so it was not checked again");
+}
+
+#[test]
+fn a_device_is_set_up_beside_ten_thousand_mappings() {
+    let stage = stage_with(&many_mappings());
+    let proposed =
+        stage.call("conductor_suggest_setup", json!({ "profile": "akai-apc-mini", "lights": false })).unwrap();
+    let parts = proposed["parts"].as_array().unwrap();
+    assert_eq!(parts[0]["path"], "bindings/3", "{proposed:#}");
+    let (description, _) = stage.plan();
+    assert!(description.contains("APC mini"), "{description}");
 }
 
 #[test]
@@ -105,8 +137,11 @@ fn a_page_that_is_not_there_is_refused_with_those_that_are() {
         let refused = stage.call("conductor_list_mappings", args.clone()).unwrap_err();
         assert!(refused.contains(expected), "{args}: {refused}");
     }
+    let refused = stage.call("conductor_get_config", json!({ "section": "modes", "after": 3 })).unwrap_err();
+    assert!(refused.contains("after = 3 is not from 0 to 2"), "{refused}");
     for tool in [
         "conductor_get_modes",
+        "conductor_list_actions",
         "conductor_scan_ports",
         "conductor_list_discovered_ports",
         "conductor_list_devices",

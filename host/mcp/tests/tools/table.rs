@@ -187,7 +187,16 @@ fn status() -> Vec<Case> {
 
 fn mappings() -> Vec<Case> {
     vec![
-        case!("get_config", {}, |stage, result| assert_eq!(result["text"], stage.host.config().as_str())),
+        case!("get_config", {}, |stage, result| {
+            assert_eq!(result["text"], stage.host.config().as_str());
+            let modes = stage.call("conductor_get_config", json!({ "section": "modes" })).unwrap();
+            holds(&modes["entries"], "place", "modes/1");
+            assert_eq!((&modes["entries"][1]["value"]["name"], modes.get("text")), (&json!("Mix"), None));
+        }, wrong [
+            { "section": "mode" } => "did you mean \"modes\"?",
+            { "section": "modes/2" } => "there is nothing at \"modes/2\"",
+            { "after": 1 } => "`section`",
+        ]),
         case!("get_modes", {}, |_, result| {
             assert_eq!(result["active"], "Play");
             holds(&result["modes"], "name", "Mix");
@@ -210,9 +219,12 @@ fn mappings() -> Vec<Case> {
             let host = stage.call("conductor_list_actions", json!({ "type": "MidiForward" })).unwrap();
             assert!(host["actions"][0]["keys"]["$defs"]["MidiTransform"]["properties"]["curve"].is_object(), "{host:#}");
         }, wrong [{ "type": "OscSent" } => "did you mean \"OscSend\"?"]),
-        case!("switch_mode", { "name": "Mix" }, |stage, _| {
+        case!("switch_mode", { "mode": "Mix" }, |stage, _| {
             stage.until("the mode is Mix", || stage.mode() == "Mix");
-        }, wrong [{ "name": "mixx" } => "did you mean \"Mix\"?"]),
+            // The argument's older name.
+            stage.call("conductor_switch_mode", json!({ "name": "Play" })).unwrap();
+            stage.until("the mode is Play", || stage.mode() == "Play");
+        }, wrong [{ "mode": "mixx" } => "did you mean \"Mix\"?", {} => "missing field `mode`"]),
         case!("create_mapping", {
             "mode": "Mix",
             "trigger": { "type": "Note", "note": "40..43", "device": "pads" },
