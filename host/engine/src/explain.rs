@@ -170,7 +170,7 @@ fn compare(trigger: &Trigger, event: &Event) -> Option<Option<Verdict>> {
 }
 
 /// Triggers for the events that a gesture is begun or carried on by; for what is no gesture, itself.
-fn stand_ins(trigger: &Trigger) -> Vec<Trigger> {
+pub fn stand_ins(trigger: &Trigger) -> Vec<Trigger> {
     let press = |keys: NumberRange, velocity, channel| match keys.first {
         0..=127 => Trigger::Note { notes: keys, velocity, edge: Edge::Press, channel },
         _ => Trigger::Button { buttons: keys, edge: Edge::Press },

@@ -2,8 +2,9 @@
 //!
 //! Every protocol is a [`PortBackend`]: it lists ports, and opens them. The simulated one has the
 //! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`resolve`] decides
-//! which match, by the [`matcher`]s of [`binding`]s; [`sink`] is where a port's events go in, [`limit`] (the rate
-//! limiter) and [`coalescing`] see that no device floods the engine; [`status`] is what listings show.
+//! which match, by the [`matcher`]s of [`binding`]s, and [`rebinding`] which would by others; [`sink`] is
+//! where a port's events go in, [`limit`] (the rate limiter) and [`coalescing`] see that no device floods
+//! the engine; [`status`] is what listings show.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -31,6 +32,7 @@ pub mod osc_packet;
 mod osc_shape;
 mod plan;
 mod port_thread;
+pub mod rebinding;
 mod receive_buffer;
 pub mod resolve;
 pub mod simulated;

@@ -29,6 +29,17 @@ pub struct Labels {
 }
 
 impl Labels {
+    /// The labels that these ports are shown with.
+    pub(super) fn shown<'p>(ports: impl IntoIterator<Item = (&'p PortInfo, &'p str)>) -> Self {
+        let number = |port: &PortInfo, label: &str| match label.strip_prefix(port.name.as_str())? {
+            "" => Some(0),
+            rest => rest.strip_prefix(" #")?.parse::<usize>().ok()?.checked_sub(1),
+        };
+        let numbered =
+            |(port, label): (&'p PortInfo, &'p str)| Some((key(port), (port.name.clone(), number(port, label)?)));
+        Self { numbers: ports.into_iter().filter_map(numbered).collect() }
+    }
+
     /// The labels of these ports: those that they had, and the lowest free numbers for what is new. New twins
     /// are numbered by the socket that they are in. A name that is an alias is no port's own.
     fn next(&self, ports: &[PortInfo], bindings: &[BindingSpec]) -> Self {

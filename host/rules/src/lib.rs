@@ -9,6 +9,6 @@ pub mod profile;
 pub mod rules;
 
 pub use crate::rules::{
-    Compiled, OverlappingPair, Overlaps, PlacedMapping, compile, engine_trigger, overlapping_pairs, overlaps,
-    suppresses,
+    Compiled, FreshMapping, OverlappingPair, Overlaps, PlacedMapping, compile, engine_trigger, fresh_mappings,
+    overlapping_pairs, overlaps, suppresses,
 };

@@ -214,6 +214,19 @@ fn a_plan_of_another_configuration_is_listed_as_stale() {
 }
 
 #[test]
+fn a_plan_says_which_of_its_mappings_were_not_tried() {
+    let mut shell = Shell::told(80, 40, "Play");
+    shell.types("5");
+    assert!(!shell.shows("not tried"), "{}", shell.screen());
+    let plan = Request::Query(Query::Plan(host::PLAN.to_owned()));
+    let mut result = host::answer(&plan, "Play", "usual");
+    let Ok(Reply::Plan(view)) = &mut result else { panic!("a plan is answered with a plan") };
+    view.rehearsal.untried = vec!["snare".to_owned()];
+    shell.hear(FromHost::Answered { request: Box::new(plan), result });
+    assert!(shell.shows("  not tried: snare (nothing like its trigger came)"), "{}", shell.screen());
+}
+
+#[test]
 fn a_feature_is_disabled_and_enabled_however_it_came() {
     let mut shell = Shell::told(80, 24, "Play");
     shell.types("6");

@@ -253,6 +253,7 @@ fn shown(view: &PlanView, full: bool, names: &ControlNames) -> Lines {
         let control = named::event(names, device, event).map(|control| format!(" ({control})")).unwrap_or_default();
         out.push(format_args!("  {device} {event}{control}{others}: {} -> {}", rules(was), rules(would_be)));
     }
+    rehearsal.untried_lines().iter().for_each(|line| out.push(line));
     out
 }
 
@@ -395,5 +396,19 @@ mod tests {
         let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("tried")).skip(1).collect();
         let pads = "  pads note-on 36 1, and 2 events like it: lights -> copy";
         assert_eq!(lines, [pads, "  keys note-on 36 3: lights -> copy"], "{text}");
+    }
+
+    #[test]
+    fn what_was_not_tried_is_said_after_what_was() {
+        let text = |events: usize| {
+            let tried =
+                json!({ "events": events, "different": 0, "shown": [], "untried": ["snare"], "more_untried": 1 });
+            shown(&view(json!({ "rehearsal": tried })), false, &names()).to_string()
+        };
+        let said = text(9);
+        let lines: Vec<&str> = said.lines().skip_while(|line| !line.starts_with("tried on")).skip(1).collect();
+        let snare = "not tried: snare (nothing like its trigger came)";
+        assert_eq!(lines, [snare, "not tried: 1 more mapping"], "{said}");
+        assert!(!text(0).contains("not tried"), "no event came, which is said already");
     }
 }

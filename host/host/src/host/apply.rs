@@ -16,15 +16,19 @@ use serde::{Deserialize, Serialize};
 use super::look::CallerClass;
 use super::view::STALE;
 use super::{Host, State};
-use crate::control::plan::rehearsal::{Rehearsal, rehearse};
+use crate::control::plan::rehearsal::{Heard, NewMapping, Rehearsal, rehearse};
 use crate::control::plan::store::Step;
 use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, state_hash};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Entry, Kind, Outcome};
-use conductor_config::{Diagnostics, Loaded};
+use conductor_config::{Config, Diagnostics, Loaded};
 use conductor_config_text::{diff, edit};
-use conductor_dispatch::describe_rule;
+use conductor_dispatch::{Action, describe_rule};
+use conductor_engine::Rule;
+use conductor_event::{DeviceId, Record};
 use conductor_observer::{Observation, PlanChange, PlanStep, is_private};
+use conductor_ports::rebinding::Rebinding;
+use conductor_rules::{FreshMapping, bindings, fresh_mappings};
 use conductor_sandbox::host_view::{ProposedChange, ProposedPlan};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::changes::HostChange;
@@ -138,12 +142,25 @@ impl Host {
                 records.retain(|record| record.generation == current.rules.generation());
                 // A plan about every key would read out what was typed.
                 records.retain(|record| matches!(whose, CallerClass::Owner) || !is_private(record));
+                let heard = self.heard(records, &planned.loaded.config);
+                let mappings = new_mappings(&current.config, &planned.loaded.config);
                 let (before, after) = (Arc::new(current.rules.clone().into()), Arc::clone(&planned.rules));
-                rehearse(&records, before, after, &self.environment, |rule| describe_rule(rule).to_string())
+                let name = |rule: &Rule<Action>| describe_rule(rule).to_string();
+                rehearse(&heard, before, after, &self.environment, name, &mappings)
             }
         };
         let folded_diff = diff::folded(file, before, planned.loaded.source.text());
         Ok(PlanView { plan, folded_diff, rehearsal })
+    }
+
+    /// Recorded events, with the devices that they would have come from under a configuration.
+    fn heard(&self, records: Vec<Record>, config: &Config) -> Vec<Heard> {
+        let rebinding = Rebinding::new(&self.supervisor.status(), &bindings::plan(config));
+        let heard = records.into_iter().map(|record| {
+            let device = rebinding.device(&record.device, &record.event).clone();
+            Heard { record, device }
+        });
+        heard.collect()
     }
 
     /// Applies a plan that a person has agreed to, for `caller`.
@@ -416,6 +433,17 @@ impl Host {
         }
         result
     }
+}
+
+/// The mappings that `after` adds or changes.
+fn new_mappings(before: &Config, after: &Config) -> Vec<NewMapping> {
+    let new = |FreshMapping { placed, mode, device, trigger }| NewMapping {
+        name: placed.name.unwrap_or(placed.place),
+        mode,
+        device: device.as_deref().map(DeviceId::new),
+        trigger,
+    };
+    fresh_mappings(before, after).into_iter().map(new).collect()
 }
 
 /// A step, for the record.

@@ -10,6 +10,7 @@ mod changed;
 mod learning;
 mod library;
 mod pages;
+mod rehearsal;
 mod schemas;
 mod stage;
 mod table;

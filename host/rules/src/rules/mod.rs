@@ -8,6 +8,7 @@ mod clock;
 mod condition;
 mod edges;
 mod feature_action;
+mod fresh;
 mod lasts;
 mod layers;
 mod light;
@@ -41,6 +42,7 @@ use conductor_variables::{Key, Variable};
 
 use self::condition::condition;
 use self::edges::{Releases, hears_releases_of_itself, holds, holds_on};
+pub use self::fresh::{FreshMapping, fresh_mappings};
 pub use self::overlaps::{OverlappingPair, Overlaps, PlacedMapping, overlapping_pairs, overlaps};
 pub use self::shadowed::shadowed;
 use self::trigger::{some_number, trigger, waiting};

@@ -61,6 +61,14 @@ pub struct PlacedMapping {
     pub name: Option<String>,
 }
 
+impl PlacedMapping {
+    /// The mapping at this index of a list.
+    pub(super) fn new(list: &str, index: usize, mapping: &Mapping) -> Self {
+        let name = mapping.name.as_ref().or(mapping.description.as_ref());
+        Self { place: format!("{list}/{index}"), name: name.map(|name| excerpt(name, MAX_NAME)) }
+    }
+}
+
 /// A mapping with what it comes to.
 struct Placed<'c> {
     /// The place of its list: `modes/0/mappings`.
@@ -132,15 +140,42 @@ fn pair(first: &Placed<'_>, second: &Placed<'_>) -> OverlappingPair {
 /// Every mapping of `after`, in the configuration's order, the global ones last.
 fn all_placed<'c>(before: &Config, after: &'c Config) -> Vec<Placed<'c>> {
     let mut all: Vec<Placed<'_>> = Vec::new();
-    let by_name: HashMap<&str, &Mode> = before.modes.iter().rev().map(|mode| (mode.name.as_str(), mode)).collect();
-    for (number, mode) in after.modes.iter().enumerate() {
+    for MappingList { place, mode, before, after } in lists(before, after) {
+        all.extend(placed(place, mode, before, after));
+    }
+    all
+}
+
+/// A list of mappings, as it was and as it is.
+pub(super) struct MappingList<'b, 'a> {
+    /// Its place: `modes/0/mappings`.
+    pub place: String,
+    /// Its mode's name; none is every mode.
+    pub mode: Option<&'a str>,
+    pub before: &'b [Arc<Mapping>],
+    pub after: &'a [Arc<Mapping>],
+}
+
+/// The lists of mappings of `after`, in the configuration's order, the global one last.
+pub(super) fn lists<'b, 'a>(before: &'b Config, after: &'a Config) -> Vec<MappingList<'b, 'a>> {
+    let by_name: HashMap<&str, &'b Mode> = before.modes.iter().rev().map(|mode| (mode.name.as_str(), mode)).collect();
+    let modes = after.modes.iter().enumerate().map(|(number, mode)| {
         // One that has another name now stands where it stood.
         let known = by_name.get(mode.name.as_str()).copied().or(before.modes.get(number));
-        let known = known.map_or(&[][..], |known| &known.mappings);
-        all.extend(placed(format!("modes/{number}/mappings"), Some(&mode.name), known, &mode.mappings));
-    }
-    all.extend(placed("global_mappings".into(), None, &before.global_mappings, &after.global_mappings));
-    all
+        MappingList {
+            place: format!("modes/{number}/mappings"),
+            mode: Some(&mode.name),
+            before: known.map_or(&[][..], |known| &known.mappings),
+            after: &mode.mappings,
+        }
+    });
+    let global = MappingList {
+        place: "global_mappings".into(),
+        mode: None,
+        before: &before.global_mappings,
+        after: &after.global_mappings,
+    };
+    modes.chain([global]).collect()
 }
 
 /// The mappings of a list; those that differ from the list as it was stand between what is the same at both ends.
@@ -161,7 +196,8 @@ fn placed<'c>(
     })
 }
 
-fn differing(before: &[Arc<Mapping>], after: &[Arc<Mapping>]) -> Range<usize> {
+/// Where `after` differs from `before`, between what is the same at both ends.
+pub(super) fn differing(before: &[Arc<Mapping>], after: &[Arc<Mapping>]) -> Range<usize> {
     let start = before.iter().zip(after).take_while(|(one, other)| one == other).count();
     let ends = before[start..].iter().rev().zip(after[start..].iter().rev());
     start..after.len() - ends.take_while(|(one, other)| one == other).count()
@@ -183,9 +219,7 @@ impl Placed<'_> {
     }
 
     fn shown(&self) -> PlacedMapping {
-        let name = self.mapping.name.as_ref().or(self.mapping.description.as_ref());
-        let place = format!("{}/{}", self.list, self.index);
-        PlacedMapping { place, name: name.map(|name| excerpt(name, MAX_NAME)) }
+        PlacedMapping::new(&self.list, self.index, self.mapping)
     }
 
     fn called(&self) -> String {

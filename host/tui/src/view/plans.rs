@@ -69,6 +69,9 @@ pub(super) fn plan(view: &PlanView, columns: usize) -> Vec<Row> {
         let text = format!("{device} {event}: {} -> {}", rules(was), rules(would_be));
         lines.extend(sentence(Look::Plain, "    ", &text, columns));
     }
+    for line in rehearsal.untried_lines() {
+        lines.extend(sentence(Look::Plain, "  ", &line, columns));
+    }
     lines.push(Row::new());
     lines.extend(diff(folded_diff.as_deref().unwrap_or(&plan.diff), columns));
     if folded_diff.is_some() {

@@ -42,6 +42,7 @@ describe('a decision', { concurrency: false }, () => {
       assert.equal(was, '–')
       assert.match(wouldBe, /go lights/)
     }
+    await tab.gone('[aria-label="Rehearsal"] p', 'Not tried')
     assert.deepEqual(await tab.violations(), [])
     await tab.click('button', 'Reject')
     await tab.find('.notice', 'Rejected: Let go light up.')
@@ -50,6 +51,7 @@ describe('a decision', { concurrency: false }, () => {
   test('one that no event met says that nothing would have been different', async () => {
     await proposed('Wait for what never came.', 1, send('never', '/never'))
     await tab.find('[aria-label="Rehearsal"] p', 'Tried on the last 4 events: nothing would have been different.')
+    await tab.find('[aria-label="Rehearsal"] p', 'Not tried: never (nothing like its trigger came)')
     await tab.click('button', 'Reject')
     await tab.find('.notice', 'Rejected: Wait for what never came.')
   })

@@ -3,14 +3,41 @@
 
 use std::sync::Arc;
 
-use conductor_engine::{Engine, EnvironmentHandle, Firing, Rule, RuleSetHandle, Sink};
-use conductor_event::{Cause, DeviceEvent, Record};
+use conductor_engine::explain::stand_ins;
+use conductor_engine::{Engine, EnvironmentHandle, Firing, Rule, RuleSet, RuleSetHandle, Sink, Trigger};
+use conductor_event::{Cause, DeviceEvent, DeviceId, ModeIx, Record};
 use conductor_stdx::plural::plural;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Differences that are listed; the others are counted.
 const MAX_DIFFERENCES: usize = 20;
+/// Mappings that are listed as not tried; the others are counted.
+const MAX_UNTRIED: usize = 20;
+/// Pairs of a mapping and an event that are compared at most: a plan may change every mapping there is.
+const MAX_COMPARED: usize = 4_000_000;
+
+/// An event that was recorded.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// The event, and what came of it.
+    pub record: Record,
+    /// The device that it would have come from, had the plan been in force.
+    pub device: DeviceId,
+}
+
+/// A mapping that the plan adds or changes.
+#[derive(Debug, Clone)]
+pub struct NewMapping {
+    /// Its name, or its place.
+    pub name: String,
+    /// The mode that it is in; `None` if it applies in every mode.
+    pub mode: Option<String>,
+    /// The device whose events it waits for; `None` if it is for every device.
+    pub device: Option<DeviceId>,
+    /// What it waits for.
+    pub trigger: Trigger,
+}
 
 /// What would have been different.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +48,13 @@ pub struct Rehearsal {
     pub different: usize,
     /// The last of those.
     pub shown: Vec<Difference>,
+    /// The mappings that the plan adds or changes and that none of the events could have triggered, by their names, or
+    /// their places: what they do was not tried. At most 20.
+    #[serde(default)]
+    pub untried: Vec<String>,
+    /// How many more of those there are.
+    #[serde(default)]
+    pub more_untried: usize,
     /// Why it could not be tried on any; `None` if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible: Option<String>,
@@ -44,6 +78,17 @@ impl Rehearsal {
             other => format!("{tried}: {other} would have done something else"),
         }
     }
+
+    /// The mappings that were not tried, a line each without a full stop. None if no event came at all, as the
+    /// [summary](Self::summary) says.
+    pub fn untried_lines(&self) -> Vec<String> {
+        if self.events == 0 {
+            return Vec::new();
+        }
+        let named = self.untried.iter().map(|name| format!("not tried: {name} (nothing like its trigger came)"));
+        let more = (self.more_untried > 0).then(|| format!("not tried: {}", plural(self.more_untried, "more mapping")));
+        named.chain(more).collect()
+    }
 }
 
 /// An event that would have done something else.
@@ -62,25 +107,31 @@ pub struct Difference {
 }
 
 /// Plays recorded events against two sets of rules, gestures and all. `name` says what a rule does, in
-/// words that mean the same in both.
+/// words that mean the same in both; `mappings` are those that `before` does not have.
 ///
 /// Modes are taken as they were when the events came: that a rule would have switched to another one is not
 /// followed. What the system said then, such as the time of day, is taken to be what `environment` say now. A
 /// gesture counts for the last event before it is found.
 pub fn rehearse<A>(
-    records: &[Record],
+    heard: &[Heard],
     before: Arc<RuleSetHandle<A>>,
     after: Arc<RuleSetHandle<A>>,
     environment: &Arc<EnvironmentHandle>,
     name: impl Fn(&Rule<A>) -> String,
+    mappings: &[NewMapping],
 ) -> Rehearsal {
     let modes = before.load().modes().to_vec();
-    let records: Vec<_> = records.iter().filter(|record| record.cause == Cause::Input).collect();
-    let played = |rules| play(&records, &modes, Engine::new(rules, Arc::clone(environment)), &name);
-    let both = played(before).into_iter().zip(played(after));
-    let differences = records.iter().zip(both).filter(|(_, (was, would_be))| was != would_be);
+    let heard: Vec<&Heard> = heard.iter().filter(|heard| heard.record.cause == Cause::Input).collect();
+    let engine = |rules| Engine::new(rules, Arc::clone(environment));
+    let was = play(&heard, |heard| &heard.record.device, &modes, engine(before), &name);
+    let would_be = play(&heard, |heard| &heard.device, &modes, engine(Arc::clone(&after)), &name);
+    let mut untried = untried(&heard, &would_be.modes, &after.load(), mappings);
+    let more_untried = untried.len().saturating_sub(MAX_UNTRIED);
+    untried.truncate(MAX_UNTRIED);
+    let both = was.fired.into_iter().zip(would_be.fired);
+    let differences = heard.iter().zip(both).filter(|(_, (was, would_be))| was != would_be);
     let mut different: Vec<_> = differences
-        .map(|(record, (was, would_be))| Difference {
+        .map(|(Heard { record, .. }, (was, would_be))| Difference {
             at: record.at,
             device: record.device.to_string(),
             event: record.event.to_string(),
@@ -89,35 +140,66 @@ pub fn rehearse<A>(
         })
         .collect();
     Rehearsal {
-        events: records.len(),
+        events: heard.len(),
         different: different.len(),
         shown: different.split_off(different.len().saturating_sub(MAX_DIFFERENCES)),
+        untried,
+        more_untried,
         impossible: None,
     }
 }
 
-/// What fires for each of the events.
+/// What came of events that were played.
+struct Played {
+    /// What fired for each of them.
+    fired: Vec<Vec<String>>,
+    /// The mode in which each met the rules.
+    modes: Vec<ModeIx>,
+}
+
+/// Plays the events, each as if it came from `device`.
 fn play<A>(
-    records: &[&Record],
+    heard: &[&Heard],
+    device: impl Fn(&Heard) -> &DeviceId,
     modes: &[Arc<str>],
     mut engine: Engine<A>,
     name: impl Fn(&Rule<A>) -> String,
-) -> Vec<Vec<String>> {
-    let mut heard = FiringRecorder { name, fired: Vec::with_capacity(records.len()) };
-    for record in records {
-        engine.advance(record.at, &mut heard);
+) -> Played {
+    let mut recorder = FiringRecorder { name, fired: Vec::with_capacity(heard.len()) };
+    let mut met_in = Vec::with_capacity(heard.len());
+    for &heard in heard {
+        let record = &heard.record;
+        engine.advance(record.at, &mut recorder);
         if let Some(mode) = modes.get(usize::from(record.mode.0)) {
             // One that is not there any more: then it is the one that a reload would have gone to.
-            let _ = engine.set_mode(mode, &mut heard);
+            let _ = engine.set_mode(mode, &mut recorder);
         }
-        heard.fired.push(Vec::new());
-        let event = DeviceEvent { device: record.device.clone(), event: record.event.clone() };
-        engine.event(record.at, event, &mut heard);
+        met_in.push(engine.mode_index());
+        recorder.fired.push(Vec::new());
+        let event = DeviceEvent { device: device(heard).clone(), event: record.event.clone() };
+        engine.event(record.at, event, &mut recorder);
     }
     while let Some(deadline) = engine.deadline() {
-        engine.advance(deadline, &mut heard);
+        engine.advance(deadline, &mut recorder);
     }
-    heard.fired
+    Played { fired: recorder.fired, modes: met_in }
+}
+
+/// The names of those mappings that none of the events could have triggered, each of which met the rules in one of `modes`.
+/// Of so many that it would take long the first are looked at. A gesture needs one event that it could begin or go on with.
+fn untried<A>(heard: &[&Heard], modes: &[ModeIx], rules: &RuleSet<A>, mappings: &[NewMapping]) -> Vec<String> {
+    let is_untried = |mapping: &&NewMapping| {
+        let events = stand_ins(&mapping.trigger);
+        let mode = mapping.mode.as_deref().map(|mode| rules.mode_index(mode));
+        let mut met = heard.iter().zip(modes);
+        !met.any(|(heard, met_in)| {
+            mapping.device.as_ref().is_none_or(|device| *device == heard.device)
+                && mode.is_none_or(|mode| rules.layers(*met_in).any(|layer| Some(layer) == mode))
+                && events.iter().any(|event| event.matches(&heard.record.event).is_some())
+        })
+    };
+    let compared = mappings.iter().take(MAX_COMPARED / heard.len().max(1));
+    compared.filter(is_untried).map(|mapping| mapping.name.clone()).collect()
 }
 
 /// Records the rules that fire, for the last event.
@@ -138,8 +220,8 @@ impl<A, N: Fn(&Rule<A>) -> String> Sink<A> for FiringRecorder<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conductor_engine::{Edge, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange, compile};
-    use conductor_event::{DeviceId, Event, Fired, MidiMessage, ModeIx};
+    use conductor_engine::{Edge, NumberRange, RuleSource, RuleSpec, Scope, ValueRange, compile};
+    use conductor_event::{Event, Fired, MidiMessage};
 
     type Rules = Arc<RuleSetHandle<&'static str>>;
 
@@ -162,8 +244,8 @@ mod tests {
         Arc::new(RuleSetHandle::new(set))
     }
 
-    fn press(at: u64, note: u8) -> Record {
-        Record {
+    fn press(at: u64, note: u8) -> Heard {
+        let record = Record {
             at,
             device: DeviceId::new("pads"),
             event: Event::from(MidiMessage::NoteOn { channel: 0, note, velocity: 100 }),
@@ -171,12 +253,17 @@ mod tests {
             mode: ModeIx(0),
             generation: 0,
             fired: Fired::new(),
-        }
+        };
+        Heard { device: record.device.clone(), record }
     }
 
-    fn told(records: &[Record], before: Rules, after: Rules) -> (usize, Vec<(u64, String, String)>) {
+    fn rehearsed(heard: &[Heard], before: Rules, after: Rules, mappings: &[NewMapping]) -> Rehearsal {
         let environment = Arc::new(EnvironmentHandle::new());
-        let told = rehearse(records, before, after, &environment, |rule| rule.action.to_owned());
+        rehearse(heard, before, after, &environment, |rule| rule.action.to_owned(), mappings)
+    }
+
+    fn told(heard: &[Heard], before: Rules, after: Rules) -> (usize, Vec<(u64, String, String)>) {
+        let told = rehearsed(heard, before, after, &[]);
         assert_eq!(told.different, told.shown.len());
         let shown = told.shown.iter().map(|it| (it.at, it.was.join(","), it.would_be.join(",")));
         (told.events, shown.collect())
@@ -197,10 +284,77 @@ mod tests {
         let before = rules([(press_of(36), "kick")]);
         let after = rules([(press_of(36), "kick"), (hold_of(36, 100), "hold")]);
         // Found between two events, and after the last one; what is no input was made of them.
-        let gesture = Record { cause: Cause::Gesture, ..press(150, 36) };
+        let mut gesture = press(150, 36);
+        gesture.record.cause = Cause::Gesture;
         let records = [press(1, 36), gesture, press(200, 38), press(300, 36)];
         let (events, shown) = told(&records, before, after);
         assert_eq!(events, 3);
         assert_eq!(shown, [(1, "kick".into(), "kick,hold".into()), (300, "kick".into(), "kick,hold".into())]);
+    }
+
+    #[test]
+    fn an_event_meets_the_new_rules_as_of_the_device_that_it_would_have_come_from() {
+        let of_device = |device: &str, action| {
+            let rule = RuleSpec { device: Some(device.to_owned()), ..RuleSpec::new(press_of(36), action) };
+            let set = compile(RuleSource { modes: vec!["Play".into()], rules: vec![rule] }).expect("rules");
+            Arc::new(RuleSetHandle::new(set))
+        };
+        let bound = Heard { device: DeviceId::new("drums"), ..press(1, 36) };
+        let (before, after) = (of_device("pads", "kick"), of_device("drums", "boom"));
+        let told = rehearsed(&[bound, press(2, 36)], before, after, &[]);
+        let shown: Vec<_> =
+            told.shown.iter().map(|it| (&*it.device, it.was.join(","), it.would_be.join(","))).collect();
+        assert_eq!(shown, [("pads", "kick".into(), "boom".into()), ("pads", "kick".into(), String::new())]);
+    }
+
+    fn new_mapping(name: &str, trigger: Trigger) -> NewMapping {
+        NewMapping { name: name.to_owned(), mode: None, device: None, trigger }
+    }
+
+    #[test]
+    fn a_mapping_that_no_event_could_have_triggered_is_not_tried() {
+        let of = |device: &str| Some(DeviceId::new(device));
+        let chord = Trigger::Chord { keys: vec![36, 50], channel: None, within: 9 };
+        let mappings = [
+            new_mapping("kick", press_of(36)),
+            new_mapping("snare", press_of(38)),
+            NewMapping { device: of("pads"), ..new_mapping("here", press_of(36)) },
+            NewMapping { device: of("keys"), ..new_mapping("elsewhere", press_of(36)) },
+            NewMapping { mode: Some("Play".into()), ..new_mapping("in this mode", press_of(36)) },
+            NewMapping { mode: Some("Mix".into()), ..new_mapping("in another mode", press_of(36)) },
+            new_mapping("hold", hold_of(36, 100)),
+            new_mapping("hold another", hold_of(37, 100)),
+            new_mapping("chord", chord),
+        ];
+        let spec =
+            |name: &str, action| RuleSpec { scope: Scope::Mode(name.into()), ..RuleSpec::new(press_of(36), action) };
+        let modes = || {
+            let rules = vec![spec("Play", "kick"), spec("Mix", "mute")];
+            let set = compile(RuleSource { modes: vec!["Play".into(), "Mix".into()], rules }).expect("rules");
+            Arc::new(RuleSetHandle::new(set))
+        };
+        let told = rehearsed(&[press(1, 36)], modes(), modes(), &mappings);
+        assert_eq!(told.untried, ["snare", "elsewhere", "in another mode", "hold another"]);
+        assert_eq!(told.untried_lines()[0], "not tried: snare (nothing like its trigger came)");
+        let nothing = rehearsed(&[], modes(), modes(), &mappings);
+        assert_eq!(nothing.untried.len(), mappings.len());
+        assert_eq!(nothing.untried_lines(), [""; 0], "the summary says that no event came");
+    }
+
+    #[test]
+    fn of_many_that_were_not_tried_the_first_are_named() {
+        let mappings: Vec<_> =
+            (0..MAX_UNTRIED + 3).map(|number| new_mapping(&number.to_string(), press_of(40))).collect();
+        let told = rehearsed(&[press(1, 36)], rules([]), rules([]), &mappings);
+        assert_eq!((told.untried.len(), told.more_untried), (MAX_UNTRIED, 3));
+        assert_eq!(told.untried_lines().last().map(String::as_str), Some("not tried: 3 more mappings"));
+    }
+
+    #[test]
+    fn no_more_pairs_are_compared_than_the_limit_allows() {
+        let heard: Vec<_> = (0..1000).map(|at| press(at, 36)).collect();
+        let mappings = vec![new_mapping("snare", press_of(38)); MAX_COMPARED / heard.len() + 5];
+        let told = rehearsed(&heard, rules([]), rules([]), &mappings);
+        assert_eq!(told.untried.len() + told.more_untried, MAX_COMPARED / heard.len());
     }
 }
