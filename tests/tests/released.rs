@@ -44,14 +44,19 @@ impl Release {
         files.find(|file| file.extension().is_some_and(|extension| extension == "cwasm")).unwrap()
     }
 
+    /// A command of the released program in a home.
+    fn command(&self, home: &Home, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.program());
+        command.arg("--home").arg(home.path()).args(arguments).env("NO_COLOR", "1");
+        command.env_remove("CONDUCTOR_HOME").env_remove("CONDUCTOR_LOG").env_remove("CONDUCTOR_FEATURES");
+        command
+    }
+
     /// Starts the released program for the first time in a new home, and returns how many packages it compiled.
     fn first_start(&self) -> usize {
         let home = Home::untouched();
         home.configure("");
-        let mut command = Command::new(self.program());
-        command.arg("--home").arg(home.path()).arg("run").env("NO_COLOR", "1");
-        command.env_remove("CONDUCTOR_HOME").env_remove("CONDUCTOR_LOG").env_remove("CONDUCTOR_FEATURES");
-        let host = Host::ready(&mut command, home.socket());
+        let host = Host::ready(&mut self.command(&home, &["run"]), home.socket());
         assert_eq!(host.feature(FEATURE)["name"], FEATURE, "{:#}", host.status());
         host.stop();
         compiled(home.path())
@@ -83,6 +88,18 @@ fn a_release_compiles_nothing_and_trusts_nothing_that_was_altered() {
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text + "\n").unwrap();
     assert_eq!(release.first_start(), 1, "a manifest that was altered");
+}
+
+#[test]
+fn commands_of_a_release_compile_nothing_before_its_first_start() {
+    let release = Release::new();
+    for arguments in [&["config", "validate"][..], &["feature", "list"], &["simulate", "pads: note-on 36 100"]] {
+        let home = Home::untouched();
+        home.configure("");
+        let end = Process::start(&mut release.command(&home, arguments)).wait().0;
+        assert_eq!(end.code, Some(0), "{arguments:?}: {}", end.err);
+        assert_eq!(compiled(home.path()), 0, "{arguments:?}");
+    }
 }
 
 // A build that is no release trusts no code that lies beside its features.

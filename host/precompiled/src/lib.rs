@@ -123,6 +123,10 @@ impl Anchor {
     }
 }
 
+/// What code this program was released with.
+#[used]
+static RELEASED: Anchor = Anchor::new();
+
 /// The precompiled code of one release.
 #[derive(Debug)]
 pub struct Precompiled {
@@ -131,6 +135,20 @@ pub struct Precompiled {
 }
 
 impl Precompiled {
+    /// The code in the folder `code` of `features` that this program was released with. `None` if it was released with
+    /// none, or there is none in this folder.
+    ///
+    /// # Errors
+    /// See [`PrecompiledError`].
+    pub fn released(features: &Path) -> Result<Option<Self>, PrecompiledError> {
+        let Some(digest) = RELEASED.digest() else { return Ok(None) };
+        match Self::open(features, digest) {
+            // Another folder of features was named, or the code was left out: nothing is wrong with that.
+            Err(PrecompiledError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
     /// The code in the folder `code` of `features`, if its manifest has this SHA-256.
     ///
     /// # Errors

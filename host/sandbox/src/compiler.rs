@@ -191,6 +191,19 @@ impl Compiler {
         self
     }
 
+    /// The same, which need not compile those features in this folder that the program was released with.
+    #[must_use]
+    pub fn with_released(self, features: Option<&Path>) -> Self {
+        match features.map(Precompiled::released) {
+            Some(Ok(Some(precompiled))) => self.with_precompiled(precompiled),
+            Some(Ok(None)) | None => self,
+            Some(Err(error)) => {
+                tracing::warn!("the bundled features are compiled anew: {error}");
+                self
+            }
+        }
+    }
+
     /// Whether a release has brought code along.
     pub(super) const fn is_released(&self) -> bool {
         self.precompiled.is_some()

@@ -8,15 +8,11 @@ use std::thread;
 use anyhow::Context as _;
 use parking_lot::Mutex;
 
-use super::{CommandResult, Paths};
+use super::CommandResult;
 use conductor_package::file::Package;
-use conductor_precompiled::{Anchor, Precompiled, PrecompiledError, write};
-use conductor_sandbox::{Compiler, compiler};
+use conductor_precompiled::{Anchor, write};
+use conductor_sandbox::compiler;
 use conductor_terminal as terminal;
-
-/// What code this program was released with.
-#[used]
-static RELEASED: Anchor = Anchor::new();
 
 /// The arguments of `conductor precompile`.
 #[derive(Debug, clap::Args)]
@@ -77,19 +73,4 @@ fn packages(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "wasm"));
     paths.sort();
     Ok(paths)
-}
-
-/// What compiles packages for this program; what it was released with is not compiled.
-pub(super) fn compiler(places: &Paths) -> Compiler {
-    let compiler = Compiler::find();
-    let (Some(digest), Some(features)) = (RELEASED.digest(), &places.features) else { return compiler };
-    match Precompiled::open(features, digest) {
-        Ok(precompiled) => compiler.with_precompiled(precompiled),
-        // Another folder of features was named, or the code was left out: nothing is wrong with that.
-        Err(PrecompiledError::File { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => compiler,
-        Err(error) => {
-            tracing::warn!("the bundled features are compiled anew: {error}");
-            compiler
-        }
-    }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::precompile;
 use super::signals::{self, Signal};
 use super::{CommandResult, Failure, Paths, unreadable, warn, wrong};
 use crate::embedding::{Conductor, OpenError};
 use conductor_host::control::plan::store::PLAN_TIMEOUT;
 use conductor_ports::supervisor::PortState;
+use conductor_sandbox::Compiler;
 use conductor_stdx::heap;
 use conductor_stdx::plural::plural;
 
@@ -21,7 +21,7 @@ pub(super) struct RunArguments {
 }
 
 pub(super) fn run(places: &Paths, arguments: &RunArguments) -> CommandResult {
-    let compiler = precompile::compiler(places);
+    let compiler = Compiler::find().with_released(places.features.as_deref());
     let mut builder = Conductor::builder()
         .host(|host| host.compiler(compiler.clone()))
         .home(&places.home)

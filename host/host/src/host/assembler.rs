@@ -275,6 +275,11 @@ pub(super) fn section_grants(name: &str, feature: &config::Feature) -> Option<Co
     Some(ConfiguredGrants { id, digest, grants: feature.grants.clone() })
 }
 
+/// What compiles packages where no host runs.
+fn compiler(features: Option<&Path>) -> Compiler {
+    Compiler::find().with_released(features)
+}
+
 /// Checks a configuration as [`HostBuilder::start`](super::HostBuilder::start) would, without opening a port: features
 /// are installed and every action is prepared.
 ///
@@ -282,7 +287,7 @@ pub(super) fn section_grants(name: &str, feature: &config::Feature) -> Option<Co
 /// See [`StartError`].
 pub fn check(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> Result<Compiled, StartError> {
     let (_, compiled) =
-        Assembler::on_its_own(home, features, Compiler::find(), None)?.make(loaded, &Registry::default())?;
+        Assembler::on_its_own(home, features, compiler(features), None)?.make(loaded, &Registry::default())?;
     Ok(compiled)
 }
 
@@ -301,7 +306,7 @@ pub struct Rehearsal {
 /// # Errors
 /// See [`StartError`].
 pub fn rehearse(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> Result<Rehearsal, StartError> {
-    rehearse_beside(loaded, home, features, Compiler::find(), None).map(|(rehearsal, ..)| rehearsal)
+    rehearse_beside(loaded, home, features, compiler(features), None).map(|(rehearsal, ..)| rehearsal)
 }
 
 /// The same in a process in which a host runs, whose stores are `live`. The workers and the features that are returned
@@ -345,7 +350,7 @@ pub fn installed(
     home: Option<&Path>,
     features: Option<&Path>,
 ) -> Result<Vec<FeatureReport>, StartError> {
-    let assembler = Assembler::on_its_own(home, features, Compiler::find(), None)?;
+    let assembler = Assembler::on_its_own(home, features, compiler(features), None)?;
     let sources = assembler.feature_sources(loaded);
     assembler.announce(&sources);
     Ok(Registry::default().with(sources, &assembler.sandbox, &assembler.observer).reports())

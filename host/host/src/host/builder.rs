@@ -195,7 +195,7 @@ impl HostBuilder {
         self
     }
 
-    /// Compiles packages with this compiler; if not said, with [`Compiler::find`].
+    /// Compiles packages with this compiler; if not said, with [`Compiler::find`], which has the code of the release.
     #[must_use]
     pub fn compiler(mut self, compiler: Compiler) -> Self {
         self.compiler = Some(compiler);
@@ -234,7 +234,8 @@ impl HostBuilder {
         let services = Arc::new(services);
         let lock = ShowLock::of(self.home.as_deref());
         let gate = Gate::new(audit.clone(), lock.clone());
-        let compiler = self.compiler.unwrap_or_else(Compiler::find);
+        let released = || Compiler::find().with_released(self.features.as_deref());
+        let compiler = self.compiler.unwrap_or_else(released);
         let sandbox =
             Sandbox::new(self.home.as_deref(), Arc::clone(&services), compiler.clone()).map_err(StartError::Sandbox)?;
         let (queue, inputs) = engine_input::queue();

@@ -253,6 +253,7 @@ impl Installer {
     #[must_use]
     pub fn features(mut self, folder: Option<&Path>) -> Self {
         self.features = folder.map(Path::to_owned);
+        self.compiler = self.compiler.with_released(folder);
         self
     }
 
