@@ -81,6 +81,8 @@ export const de: Record<keyof typeof en, string> = {
   'live.map': 'Zuordnen',
   'live.set-up': 'Einrichten',
   'live.no-setup': 'Es gibt nichts einzurichten.',
+  'use-for': 'Für {alias} nutzen',
+  'use-for.why': 'Das Gerät von {alias} ist nicht da. Ist es dieses, unter anderem Namen? Dann gelten seine Zuordnungen dafür.',
   'pills.title': 'Bindungen',
   'pills.link': 'Ereignisse zeigen',
   'pills.all': 'Mit und ohne Bindung',
@@ -175,6 +177,11 @@ export const de: Record<keyof typeof en, string> = {
   'lights.by-hand': 'Seine Lichter werden durch Nachrichten gesetzt, die von Hand geschrieben werden, unter „feedback“ in der Konfiguration.',
   'lights.unchanged': 'Das Licht zeigt das schon.',
   'lights.plan': 'Das Licht von {name} setzen.',
+
+  'output.none': 'An {alias} ist kein Ausgang gebunden: Lichter können nicht gezeigt werden.',
+  'output.choose': 'Sein Ausgang',
+  'output.use': 'Als Ausgang nutzen',
+  'output.no-port': 'Kein Ausgang ohne Bindung ist da. Schließen Sie das Gerät an, oder sehen Sie nach, ob ein anderes Programm seinen Port hat.',
 
   'field.kind': 'Art',
   'field.channel': 'Kanal',

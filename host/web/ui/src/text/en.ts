@@ -79,6 +79,8 @@ export const en = {
   'live.map': 'Map',
   'live.set-up': 'Set up',
   'live.no-setup': 'There is nothing to set up.',
+  'use-for': 'Use for {alias}',
+  'use-for.why': 'The device of {alias} is away. Is it this one, under another name? Its mappings go on with it then.',
   'pills.title': 'Bindings',
   'pills.link': 'Show events',
   'pills.all': 'With and without a binding',
@@ -173,6 +175,11 @@ export const en = {
   'lights.by-hand': 'Its lights are set by messages that are written by hand, under “feedback” in the configuration.',
   'lights.unchanged': 'The light shows that already.',
   'lights.plan': 'Set the light of {name}.',
+
+  'output.none': 'No output is bound to {alias}: lights can’t be shown.',
+  'output.choose': 'Its output',
+  'output.use': 'Use as output',
+  'output.no-port': 'No output port without a binding is there. Plug the device in, or look whether another program has its port.',
 
   'field.kind': 'Kind',
   'field.channel': 'Channel',
