@@ -326,6 +326,45 @@ describe('the page Live', { concurrency: false }, () => {
     await shown('another kind', ['osc /mixed 1 0.5 "two"'])
   })
 
+  // SHL-3
+  test('a row is opened by a click anywhere on it, and by Enter, with all of what it says', async () => {
+    const long = `/edge/${'x'.repeat(3000)}/end`
+    await tab.go('')
+    await play(long)
+    const row = await tab.find('[role=row][data-kind=event]', '/edge')
+    assert.equal(await row.evaluate((one) => one.querySelector('button').getAttribute('aria-haspopup')), 'dialog')
+    const isOpen = () => tab.page.evaluate(() => document.querySelector('dialog[open]') !== null)
+    for (const edge of ['left', 'right']) {
+      await until(`a click at its ${edge} edge opens it`, async () => {
+        const { x, y, cursor } = await row.evaluate((one, edge) => {
+          one.scrollIntoView({ block: 'center', behavior: 'instant' })
+          const { left, right, top, height } = one.getBoundingClientRect()
+          const [x, y] = [edge === 'left' ? left + 20 : right - 20, top + height / 2]
+          return { x, y, cursor: getComputedStyle(document.elementFromPoint(x, y)).cursor }
+        }, edge)
+        assert.equal(cursor, 'pointer')
+        await tab.page.mouse.click(x, y)
+        return isOpen()
+      })
+      await tab.find('dialog dd[data-field=address]', '/end')
+      assert.deepEqual(await tab.violations(), [])
+      await tab.escape()
+    }
+    await tab.press('osc /edge/')
+    await tab.find('dialog dd[data-field=address]', '/end')
+    await tab.escape()
+    // What is no event is read in full, too.
+    await stage.ask('POST', '/v1/plans', { description: `A mode that nobody needs ${'y'.repeat(400)} indeed.`, changes: [{ path: ['modes', '1'], value: { name: 'Spare' } }] })
+    await tab.click('button', 'Go on')
+    await tab.find('[role=row][data-kind=plan]', 'A mode that nobody needs')
+    await tab.press('A mode that nobody needs')
+    await tab.find('dialog p', 'y indeed.')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.escape()
+    const [{ id }] = await stage.ask('GET', '/v1/plans')
+    await stage.ask('POST', `/v1/plans/${id}/reject`)
+  })
+
   test('while it is paused no row comes, and none is lost', async () => {
     await tab.go('')
     await play('/shown')
