@@ -326,6 +326,18 @@ describe('the page Live', { concurrency: false }, () => {
     await shown('another kind', ['osc /mixed 1 0.5 "two"'])
   })
 
+  // SHL-4
+  test('a control of the picture that is mapped is marked, and says what it does', async () => {
+    await tab.go('?device=tablet')
+    await play('/go')
+    await play('/unmapped')
+    const marked = await tab.find('[data-control="osc /go"][data-mapped]:has(.mark)')
+    assert.equal(await marked.evaluate((one) => one.title), 'mapped: go (loud)')
+    assert.match(await marked.evaluate((one) => one.getAttribute('aria-label')), /^\/go, 100 %, mapped: go \(loud\)$/)
+    await tab.find('[data-control="osc /unmapped"]:not([data-mapped], :has(.mark))')
+    assert.deepEqual(await tab.violations(), [])
+  })
+
   // SHL-3
   test('a row is opened by a click anywhere on it, and by Enter, with all of what it says', async () => {
     const long = `/edge/${'x'.repeat(3000)}/end`

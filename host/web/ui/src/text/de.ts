@@ -150,6 +150,7 @@ export const de: Record<keyof typeof en, string> = {
   'picture.nothing-yet': 'Von ihm wurde noch nichts gehört. Bewegen Sie ein Bedienelement, dann erscheint es hier.',
   'picture.no-device': 'Kein Eingang ist da. Schließen Sie einen Controller an, oder binden Sie einen OSC-Port.',
   'picture.control': '{name}, {percent} %',
+  'picture.mapped': 'zugeordnet: {what}',
   'picture.show': 'Bild zeigen',
   'flow.show': 'Signalfluss zeigen',
   'flow.title': 'Signalfluss',

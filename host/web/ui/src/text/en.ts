@@ -148,6 +148,7 @@ export const en = {
   'picture.nothing-yet': 'Nothing was heard of it yet. Move a control, and it appears here.',
   'picture.no-device': 'No input is there. Plug in a controller, or bind an OSC port.',
   'picture.control': '{name}, {percent} %',
+  'picture.mapped': 'mapped: {what}',
   'picture.show': 'Show the picture',
   'flow.show': 'Show the signal flow',
   'flow.title': 'Signal flow',
