@@ -62,6 +62,26 @@ describe('a decision', { concurrency: false }, () => {
     await tab.find('.notice', 'Rejected: Type something.')
   })
 
+  test('what a plan changes is said before how far it reaches, and a long difference is folded up', async () => {
+    const changes = Array.from({ length: 6 }, (_, number) => ({ path: ['modes', '0', 'mappings', String(number + 1)], value: send(`many ${number}`, `/many/${number}`) }))
+    const { id } = await stage.ask('POST', '/v1/plans', { description: 'Six at once.', changes })
+    await tab.page.goto(`${stage.origin}/plans/${id}`)
+    await tab.find(`[data-plan="${id}"] summary`, '6 places are changed')
+    const order = await tab.page.evaluate(() => {
+      const plan = document.querySelector('[data-plan]')
+      const all = [...plan.querySelectorAll('*')]
+      return ['h2', '[aria-label="Rehearsal"]', '[data-risk]', '[data-diff]', 'button.primary'].map((part) => all.indexOf(plan.querySelector(part)))
+    })
+    assert.ok(order.every((place) => place >= 0), String(order))
+    assert.deepEqual(order, order.toSorted((one, other) => one - other))
+    assert.equal(await tab.page.evaluate(() => document.querySelector('[data-diff] .diff').checkVisibility()), false)
+    await tab.click('[data-diff] summary', 'What changes in the file')
+    await tab.find('[data-diff] .line.added', '/many/5')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('button', 'Reject')
+    await tab.find('.notice', 'Rejected: Six at once.')
+  })
+
   test('a privileged plan is applied with the digits of its id, and by no others', async () => {
     const id = await proposed('Start a program.', 1, { name: 'starts', trigger: { type: 'OscMessage', address: '/start' }, action: { type: 'Shell', command: '/bin/true' } })
     await tab.find('[data-plan] .badge.bad', 'privileged')

@@ -296,6 +296,7 @@ export const de: Record<keyof typeof en, string> = {
   'plan.places': '{count} Stellen werden geändert',
   'plan.removed': 'entfernt',
   'plan.diff': 'Was sich in der Datei ändert',
+  'plan.diff-lines': 'Was sich in der Datei ändert ({count} Zeilen)',
   'plan.rehearsal': 'Probe',
   'plan.not-rehearsed': 'Er ließ sich nicht an den letzten Ereignissen proben:',
   'plan.no-events': 'Noch wurde nichts gespielt, woran er geprobt werden könnte.',

@@ -294,6 +294,7 @@ export const en = {
   'plan.places': '{count} places are changed',
   'plan.removed': 'removed',
   'plan.diff': 'What changes in the file',
+  'plan.diff-lines': 'What changes in the file ({count} lines)',
   'plan.rehearsal': 'Rehearsal',
   'plan.not-rehearsed': 'It could not be tried on the last events:',
   'plan.no-events': 'Nothing was played yet that it could be tried on.',
