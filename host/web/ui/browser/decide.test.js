@@ -106,6 +106,32 @@ describe('a decision', { concurrency: false }, () => {
     await until('it is undone again', async () => !/\/bin\/true/.test(await stage.config()))
   })
 
+  test('a plan is taken back where it was said that it is applied, as long as no other came after it', async () => {
+    const file = async (what) => (await stage.config()).includes(what)
+    /** The button of the notice that says that this was applied; `undefined` if there is no such notice. */
+    const offered = (description) =>
+      tab.page.evaluate((description) => {
+        const notice = [...document.querySelectorAll('.notice')].find((one) => one.textContent.includes(`Applied: ${description}`))
+        return notice && notice.querySelector('[data-undo-plan]') !== null
+      }, description)
+    await proposed('First of three.', 1, send('one', '/one'))
+    await tab.find('[data-state=open]')
+    await tab.click('button', 'Apply')
+    await until('it is offered', () => offered('First of three.'))
+    assert.deepEqual(await tab.violations(), [])
+    const { id } = await stage.ask('POST', '/v1/plans', { description: 'Second of three.', changes: [{ path: ['modes', '0', 'mappings', '2'], value: send('two', '/two') }] })
+    await stage.ask('POST', `/v1/plans/${id}/apply`)
+    await until('it is not offered any more', async () => (await offered('First of three.')) === false)
+    await proposed('Third of three.', 3, send('three', '/three'))
+    await tab.find('[data-state=open]')
+    await tab.click('button', 'Apply')
+    await tab.click('.notice button', 'Undo')
+    await tab.find('.notice', 'Undone: Third of three.')
+    assert.deepEqual([await file('/three'), await file('/two')], [false, true])
+    for (let count = 0; count < 2; count += 1) await stage.ask('POST', '/v1/undo')
+    assert.equal(await file('/one'), false)
+  })
+
   test('a plan that is decided elsewhere while it is open is not decided here', async () => {
     const id = await proposed('Twice.', 1, send('twice', '/twice'))
     const other = await stage.tab()

@@ -69,6 +69,7 @@ describe('the shell', { concurrency: false }, () => {
     assert.equal(peer.received.length, 0, 'nothing changes before it is applied')
     await tab.click('dialog button', 'Apply')
     await tab.find('dialog [role=status]', 'applied')
+    await tab.find('dialog [data-undo-plan]', 'Undo')
     await play('/go', 1)
     await peer.came('/lit')
     await tab.click('dialog .stack button', 'Close')
