@@ -84,6 +84,7 @@ describe('the page Live', { concurrency: false }, () => {
     await other.go('')
     await other.click('button', 'Show the signal flow')
     await other.find('[data-flow-unbound] [data-source="desk"]', 'nothing heard yet')
+    await other.find('[data-section=unbound] p', 'Unbound: plugged in, but without a binding')
     const inGroup = await other.page.evaluate(() => [...document.querySelectorAll('[data-source]')].filter((one) => one.closest('[data-flow-unbound]')).map((one) => one.dataset.source))
     assert.deepEqual(inGroup, ['desk'])
     const lit = await edges(other)

@@ -28,6 +28,8 @@ export interface ToolCall {
   tool: ToolView
   /** What it is called, if that is more than its name. */
   title?: string
+  /** What is to be known of its form, beside what the tool says. */
+  help?: string
   /** What its form begins with. */
   args?: Record<string, unknown>
   /** Arguments that are not asked for. */
