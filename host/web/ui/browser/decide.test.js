@@ -64,6 +64,26 @@ describe('a decision', { concurrency: false }, () => {
     await tab.find('.notice', 'Rejected: Type something.')
   })
 
+  test('what a plan changes is said before how far it reaches, and a long difference is folded up', async () => {
+    const changes = Array.from({ length: 6 }, (_, number) => ({ path: ['modes', '0', 'mappings', String(number + 1)], value: send(`many ${number}`, `/many/${number}`) }))
+    const { id } = await stage.ask('POST', '/v1/plans', { description: 'Six at once.', changes })
+    await tab.page.goto(`${stage.origin}/plans/${id}`)
+    await tab.find(`[data-plan="${id}"] summary`, '6 places are changed')
+    const order = await tab.page.evaluate(() => {
+      const plan = document.querySelector('[data-plan]')
+      const all = [...plan.querySelectorAll('*')]
+      return ['h2', '[aria-label="Rehearsal"]', '[data-risk]', '[data-diff]', 'button.primary'].map((part) => all.indexOf(plan.querySelector(part)))
+    })
+    assert.ok(order.every((place) => place >= 0), String(order))
+    assert.deepEqual(order, order.toSorted((one, other) => one - other))
+    assert.equal(await tab.page.evaluate(() => document.querySelector('[data-diff] .diff').checkVisibility()), false)
+    await tab.click('[data-diff] summary', 'What changes in the file')
+    await tab.find('[data-diff] .line.added', '/many/5')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('button', 'Reject')
+    await tab.find('.notice', 'Rejected: Six at once.')
+  })
+
   test('a privileged plan is applied with the digits of its id, and by no others', async () => {
     const id = await proposed('Start a program.', 1, { name: 'starts', trigger: { type: 'OscMessage', address: '/start' }, action: { type: 'Shell', command: '/bin/true' } })
     await tab.find('[data-plan] .badge.bad', 'privileged')
@@ -86,6 +106,32 @@ describe('a decision', { concurrency: false }, () => {
     assert.match(await stage.config(), /\/bin\/true/)
     await tab.click('header button:not(:disabled)', 'Undo')
     await until('it is undone again', async () => !/\/bin\/true/.test(await stage.config()))
+  })
+
+  test('a plan is taken back where it was said that it is applied, as long as no other came after it', async () => {
+    const file = async (what) => (await stage.config()).includes(what)
+    /** The button of the notice that says that this was applied; `undefined` if there is no such notice. */
+    const offered = (description) =>
+      tab.page.evaluate((description) => {
+        const notice = [...document.querySelectorAll('.notice')].find((one) => one.textContent.includes(`Applied: ${description}`))
+        return notice && notice.querySelector('[data-undo-plan]') !== null
+      }, description)
+    await proposed('First of three.', 1, send('one', '/one'))
+    await tab.find('[data-state=open]')
+    await tab.click('button', 'Apply')
+    await until('it is offered', () => offered('First of three.'))
+    assert.deepEqual(await tab.violations(), [])
+    const { id } = await stage.ask('POST', '/v1/plans', { description: 'Second of three.', changes: [{ path: ['modes', '0', 'mappings', '2'], value: send('two', '/two') }] })
+    await stage.ask('POST', `/v1/plans/${id}/apply`)
+    await until('it is not offered any more', async () => (await offered('First of three.')) === false)
+    await proposed('Third of three.', 3, send('three', '/three'))
+    await tab.find('[data-state=open]')
+    await tab.click('button', 'Apply')
+    await tab.click('.notice button', 'Undo')
+    await tab.find('.notice', 'Undone: Third of three.')
+    assert.deepEqual([await file('/three'), await file('/two')], [false, true])
+    for (let count = 0; count < 2; count += 1) await stage.ask('POST', '/v1/undo')
+    assert.equal(await file('/one'), false)
   })
 
   test('a plan that is decided elsewhere while it is open is not decided here', async () => {

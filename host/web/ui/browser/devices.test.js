@@ -276,6 +276,31 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.find('.notice', 'Undone')
   })
 
+  // SHL-4
+  test('a pad whose device has no output says so, and gets the port that is like its input: by keyboard alone', async () => {
+    const own = `player:${GRID} lights`
+    for (const name of ['Other Sampler', `${GRID} lights`]) await midi.synth(name)
+    await tab.go('?device=grid')
+    await tab.find('h2', 'Akai Professional APC mini')
+    await tab.press('pad 1,')
+    await tab.find('dialog [data-no-output=grid]', 'No output is bound to grid: lights can’t be shown.')
+    await tab.offered(own)
+    const first = () => tab.page.evaluate(() => document.querySelector('dialog [data-no-output] select').selectedOptions[0].value)
+    assert.equal(await first(), own)
+    assert.deepEqual(await tab.violations(), [])
+    await tab.press('Use as output')
+    await tab.find('dialog [data-plan]', 'Change the binding grid: give it another output.')
+    await tab.find('dialog [data-plan]', `${GRID} lights`)
+    await tab.press('Apply')
+    await tab.gone('dialog[open]')
+    await tab.go('devices')
+    await tab.find('[data-binding=grid]', `output: ${own}`)
+    await tab.gone('[data-binding=grid] [data-no-output]')
+    await stage.ask('POST', '/v1/undo')
+    await tab.find('[data-binding=grid] [data-no-output] button', 'Use as output grid')
+    assert.deepEqual(await tab.violations(), [])
+  })
+
   test('of twins the one that is touched gets the name: by keyboard alone', async () => {
     await tab.go('devices')
     await tab.find('[data-binding=pedal]', 'match it equally well')
@@ -306,6 +331,34 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'grid' && port.connected))
     await midi.play(GRID, '90 38 64')
     await until('the packet', () => peer.count('/pad') > before)
+  })
+
+  // SHL-1
+  test('a controller that comes back under another name is used for its binding, and is still known by the old one', async () => {
+    const other = 'Borrowed Pads'
+    await midi.unplug(GRID)
+    await midi.controller(other)
+    await tab.go('devices')
+    await tab.find('[data-binding=grid]', 'input: not there')
+    await tab.find(`tr[data-port="player:${other}"] button`, 'Use for grid')
+    await tab.go('')
+    await tab.find(`[data-section=unbound] [data-device="player:${other}"] button`, 'Use for grid')
+    await tab.press(`Use for grid: player:${other}`)
+    await tab.find('dialog [data-plan]', other)
+    assert.deepEqual(await tab.violations(), [])
+    await tab.press('Apply')
+    await tab.gone('dialog[open]')
+    await tab.find('[data-device="grid"]')
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'grid' && port.connected))
+    const before = peer.count('/pad')
+    await midi.play(other, '90 38 64')
+    await until('the packet', () => peer.count('/pad') > before)
+    await midi.unplug(other)
+    await midi.controller(GRID)
+    await tab.go('devices')
+    await tab.find('[data-binding=grid]', `input: player:${GRID}`)
+    await stage.ask('POST', '/v1/undo')
+    await until('its port is opened', async () => (await stage.ask('GET', '/v1/status')).ports.some((port) => port.device === 'grid' && port.connected))
   })
 
   // SHL-1

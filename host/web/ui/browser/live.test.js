@@ -84,6 +84,7 @@ describe('the page Live', { concurrency: false }, () => {
     await other.go('')
     await other.click('button', 'Show the signal flow')
     await other.find('[data-flow-unbound] [data-source="desk"]', 'nothing heard yet')
+    await other.find('[data-section=unbound] p', 'Unbound: plugged in, but without a binding')
     const inGroup = await other.page.evaluate(() => [...document.querySelectorAll('[data-source]')].filter((one) => one.closest('[data-flow-unbound]')).map((one) => one.dataset.source))
     assert.deepEqual(inGroup, ['desk'])
     const lit = await edges(other)
@@ -324,6 +325,57 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.choose('Channel', 'Every channel')
     await tab.choose('Kind', 'osc')
     await shown('another kind', ['osc /mixed 1 0.5 "two"'])
+  })
+
+  // SHL-4
+  test('a control of the picture that is mapped is marked, and says what it does', async () => {
+    await tab.go('?device=tablet')
+    await play('/go')
+    await play('/unmapped')
+    const marked = await tab.find('[data-control="osc /go"][data-mapped]:has(.mark)')
+    assert.equal(await marked.evaluate((one) => one.title), 'mapped: go (loud)')
+    assert.match(await marked.evaluate((one) => one.getAttribute('aria-label')), /^\/go, 100 %, mapped: go \(loud\)$/)
+    await tab.find('[data-control="osc /unmapped"]:not([data-mapped], :has(.mark))')
+    assert.deepEqual(await tab.violations(), [])
+  })
+
+  // SHL-3
+  test('a row is opened by a click anywhere on it, and by Enter, with all of what it says', async () => {
+    const long = `/edge/${'x'.repeat(3000)}/end`
+    await tab.go('')
+    await play(long)
+    const row = await tab.find('[role=row][data-kind=event]', '/edge')
+    assert.equal(await row.evaluate((one) => one.querySelector('button').getAttribute('aria-haspopup')), 'dialog')
+    const isOpen = () => tab.page.evaluate(() => document.querySelector('dialog[open]') !== null)
+    for (const edge of ['left', 'right']) {
+      await until(`a click at its ${edge} edge opens it`, async () => {
+        const { x, y, cursor } = await row.evaluate((one, edge) => {
+          one.scrollIntoView({ block: 'center', behavior: 'instant' })
+          const { left, right, top, height } = one.getBoundingClientRect()
+          const [x, y] = [edge === 'left' ? left + 20 : right - 20, top + height / 2]
+          return { x, y, cursor: getComputedStyle(document.elementFromPoint(x, y)).cursor }
+        }, edge)
+        assert.equal(cursor, 'pointer')
+        await tab.page.mouse.click(x, y)
+        return isOpen()
+      })
+      await tab.find('dialog dd[data-field=address]', '/end')
+      assert.deepEqual(await tab.violations(), [])
+      await tab.escape()
+    }
+    await tab.press('osc /edge/')
+    await tab.find('dialog dd[data-field=address]', '/end')
+    await tab.escape()
+    // What is no event is read in full, too.
+    await stage.ask('POST', '/v1/plans', { description: `A mode that nobody needs ${'y'.repeat(400)} indeed.`, changes: [{ path: ['modes', '1'], value: { name: 'Spare' } }] })
+    await tab.click('button', 'Go on')
+    await tab.find('[role=row][data-kind=plan]', 'A mode that nobody needs')
+    await tab.press('A mode that nobody needs')
+    await tab.find('dialog p', 'y indeed.')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.escape()
+    const [{ id }] = await stage.ask('GET', '/v1/plans')
+    await stage.ask('POST', `/v1/plans/${id}/reject`)
   })
 
   test('while it is paused no row comes, and none is lost', async () => {

@@ -69,6 +69,7 @@ describe('the shell', { concurrency: false }, () => {
     assert.equal(peer.received.length, 0, 'nothing changes before it is applied')
     await tab.click('dialog button', 'Apply')
     await tab.find('dialog [role=status]', 'applied')
+    await tab.find('dialog [data-undo-plan]', 'Undo')
     await play('/go', 1)
     await peer.came('/lit')
     await tab.click('dialog .stack button', 'Close')
@@ -253,6 +254,29 @@ describe('the shell', { concurrency: false }, () => {
     await tab.go('mappings')
     await tab.find('td', `named ${MARKUP}`)
     assert.equal(await tab.page.evaluate(() => document.querySelectorAll('img[src=x]').length), 0)
+  })
+
+  test('words that are of Conductor alone are explained where they come first', async () => {
+    const said = {
+      mappings: 'A mapping is what a control does', devices: 'A binding gives a device the name', plans: 'A plan is a change that waits for you',
+      features: 'A feature is an extension', record: 'What was done, and by whom', settings: 'These are called as in the configuration file',
+    }
+    for (const [page, text] of Object.entries(said)) {
+      await tab.go(page)
+      await tab.find('main p', text)
+    }
+    await tab.go('devices')
+    await tab.find('main p', 'A port is one way into or out of a device')
+    await tab.click('[data-binding="tablet"] button', 'Change')
+    await tab.find('dialog p', '`matchers` tell its ports')
+    await tab.escape()
+    await tab.go('mappings')
+    await tab.click('tr[data-place] button', 'Change')
+    const trigger = await tab.field('Trigger (JSON)')
+    const described = await trigger.evaluate((one) => one.getAttribute('aria-describedby').split(' ').map((id) => document.getElementById(id)?.textContent).join(' '))
+    assert.match(described, /What is waited for, as the configuration file has it/)
+    assert.deepEqual(await tab.violations(), [])
+    await tab.escape()
   })
 
   for (const scheme of ['light', 'dark']) {

@@ -37,7 +37,7 @@ export function lightValues(light: DeviceLight): LightValue[] {
 }
 
 /** A number as a configuration writes it: `36`, `"36"`, `"C4"` (60), `"ch10"` (9); `null` for what is none. */
-function numberOf(written: unknown): number | null {
+export function numberOf(written: unknown): number | null {
   if (typeof written === 'number') return written
   if (typeof written !== 'string') return null
   const text = written.trim()
@@ -51,7 +51,7 @@ function numberOf(written: unknown): number | null {
 }
 
 /** Whether what a trigger names is this number: one number, a range such as `"36..51"`, or any where it names none. */
-function isNamed(written: unknown, number: number | null): boolean {
+export function isNamed(written: unknown, number: number | null): boolean {
   if (written === undefined || written === null) return true
   if (number === null) return false
   const [from, to = from] = String(written).split('..')

@@ -8,6 +8,8 @@ import type { Mapping } from './host.svelte'
 export type Dialog =
   /** What an event does, and what could be made of it. `light` is that of a control of a picture; `null` if it is unknown. */
   | { kind: 'event'; device: string; text: string; control: string | null; light?: DeviceLight | null }
+  /** What was said, in full: texts of others, a paragraph each. */
+  | { kind: 'text'; title: string; lines: string[] }
   /** A new mapping: of an event, of controls that were learned (the first is meant), or from scratch. */
   | { kind: 'map'; device: string; text: string; controls?: LearnedControl[] }
   /** A mapping that is there. */
@@ -26,6 +28,8 @@ export interface ToolCall {
   tool: ToolView
   /** What it is called, if that is more than its name. */
   title?: string
+  /** What is to be known of its form, beside what the tool says. */
+  help?: string
   /** What its form begins with. */
   args?: Record<string, unknown>
   /** Arguments that are not asked for. */

@@ -5,6 +5,7 @@ import type { DiscoveredPort, Protocol, StreamItem } from '../api/types'
 import { FrameBatch } from '../stream/batch'
 import { type Probed, type Socket, StreamConnection, type StreamState } from '../stream/connection'
 import { live } from './live.svelte'
+import type { AppliedPlan } from './notices.svelte'
 import { Resource } from './resource.svelte'
 
 /** A mapping, as the host has it. */
@@ -25,6 +26,8 @@ class Host {
   signedOut = $state(false)
   /** How often something was missing in the stream, and how much of it is known. */
   gaps = $state(0)
+  /** The plan that was applied last, if nothing was undone, redone or missed since. */
+  #applied = $state<string | null>(null)
   /** Rises with each event of a conversation. */
   chatNews = $state.raw<{ conversation: number; number: number } | null>(null)
 
@@ -125,6 +128,11 @@ class Host {
     return port ? port.binding === null : this.status.value !== null
   }
 
+  /** Whether it is this plan that an undo takes back. */
+  isLast({ id, description }: AppliedPlan): boolean {
+    return this.#applied === id && this.undo.value?.description === description
+  }
+
   /** Says that a plan was decided, or a change undone, before the stream says it. */
   changed(): void {
     for (const resource of [this.plans, this.undo, this.redo, this.mappings, this.status]) void resource.load()
@@ -134,6 +142,8 @@ class Host {
   #follow(item: StreamItem): void {
     switch (item.kind) {
       case 'plan':
+        if (item.step === 'applied') this.#applied = item.plan
+        else if (item.step === 'undone' || item.step === 'redone') this.#applied = null
         for (const resource of [this.plans, this.undo, this.redo]) void resource.load()
         break
       case 'reload':
@@ -152,6 +162,7 @@ class Host {
         break
       case 'gap':
         this.gaps += 1
+        this.#applied = null
         this.refresh()
         this.chatNews = { conversation: 0, number: Number.MAX_SAFE_INTEGER }
         break

@@ -1,0 +1,26 @@
+// What of a binding is written in the configuration, as the host's tools say it.
+
+import { tool } from '../api/client'
+import type { WrittenEnds } from './ports'
+
+/** What is written of a binding, with the keys that `conductor_update_device_identity` changes. */
+export type Written = Record<string, unknown> & WrittenEnds
+
+interface ListedBindings {
+  bindings: { alias: string; written?: Written | null }[]
+  /** How many there are, if more than these. */
+  total?: number
+}
+
+/** What is written of a binding, which is on one of the pages of the list. */
+export async function writtenOf(alias: string): Promise<Written | undefined> {
+  let total = 1
+  for (let after = 0; after < total; ) {
+    const { result } = await tool<ListedBindings>('conductor_list_device_bindings', { after })
+    const found = result.bindings.find((one) => one.alias === alias)
+    if (found || result.bindings.length === 0) return found?.written ?? undefined
+    after += result.bindings.length
+    total = result.total ?? 0
+  }
+  return undefined
+}
