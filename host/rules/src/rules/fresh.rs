@@ -65,6 +65,8 @@ fn written(mapping: &Mapping) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
     use conductor_config::parse;
 
@@ -102,7 +104,7 @@ mod tests {
         assert_eq!(after(&[kick.replace("kick", "boom"), snare.clone()]), [""; 0], "called otherwise");
         assert_eq!(after(&[kick.clone(), kick.clone(), snare.clone()]), ["modes/0/mappings/1 kick"], "once more");
         assert_eq!(after(&[]), [""; 0], "what is gone is not there");
-        let elsewhere = config(&[("Play", &[snare.clone()]), ("Mix", &[kick.clone()])], "");
+        let elsewhere = config(&[("Play", from_ref(&snare)), ("Mix", from_ref(&kick))], "");
         assert_eq!(fresh(&before, &elsewhere), ["modes/1/mappings/0 kick"]);
         let renamed = config(&[("Live", &[kick, snare])], "");
         assert_eq!(fresh(&before, &renamed), [""; 0], "the mode has another name");
