@@ -82,6 +82,13 @@ pub struct Unbound {
     pub matcher: Option<String>,
 }
 
+impl Control {
+    /// The gesture that a mapping of the control waits for, unless the control alone is wanted. `None` if none was made.
+    pub fn gesture(&self) -> Option<&Gesture> {
+        self.gestures.iter().find(|gesture| gesture.kind != "velocity-layer")
+    }
+}
+
 impl Learned {
     /// Whether anything was moved.
     pub fn is_something(&self) -> bool {
@@ -244,8 +251,7 @@ fn parsed<E>(text: &str) -> Result<Value, LearnError<E>> {
 
 /// The trigger of what was done: of a gesture, if one was made, and else of the control.
 fn trigger<E>(control: &Control) -> Result<Map<String, Value>, LearnError<E>> {
-    let gesture = control.gestures.iter().find(|gesture| gesture.kind != "velocity-layer");
-    let text = gesture.map_or(&control.toml, |gesture| &gesture.toml);
+    let text = control.gesture().map_or(&control.toml, |gesture| &gesture.toml);
     match parsed(text)?.get("trigger") {
         Some(Value::Object(trigger)) => Ok(trigger.clone()),
         _ => Err(LearnError::Failed(format!("what the tool returned is no trigger: {text}"))),
@@ -366,6 +372,22 @@ mod tests {
         let paths: Vec<&Value> = args["changes"].as_array().unwrap().iter().map(|change| &change["path"]).collect();
         assert_eq!(paths, ["bindings/0", "modes/0/mappings/1"]);
         assert_eq!(args["changes"][1]["value"]["trigger"]["device"], "pads");
+    }
+
+    #[test]
+    fn a_gesture_decides_and_a_layer_does_not() {
+        let gesture = |kind: &str| Gesture {
+            kind: kind.into(),
+            evidence: String::new(),
+            toml: "trigger = { type = 'DoubleTap', note = 36 }".into(),
+        };
+        let mut control = moved(false).controls.remove(0);
+        control.gestures = vec![gesture("velocity-layer")];
+        assert_eq!(control.gesture(), None);
+        assert_eq!(trigger::<Infallible>(&control).unwrap()["type"], "Note");
+        control.gestures.push(gesture("double-tap"));
+        assert_eq!(control.gesture(), Some(&gesture("double-tap")));
+        assert_eq!(trigger::<Infallible>(&control).unwrap()["type"], "DoubleTap");
     }
 
     #[test]

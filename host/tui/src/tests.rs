@@ -286,6 +286,92 @@ fn what_is_typed_while_a_model_answers_is_kept_until_it_has_answered() {
     assert!(shell.shows("a turn is under way. say: map any!"), "{}", shell.screen());
 }
 
+/// A shell that listens, and the control "Play" that was moved.
+fn learning() -> Shell {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("8s");
+    shell.answered("Play", "usual");
+    shell.passes(Duration::from_secs(1));
+    shell.answered("Play", "usual");
+    shell
+}
+
+#[test]
+fn an_action_is_for_the_control_that_was_chosen_when_it_was_asked_for() {
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    shell.types("Play");
+    shell.hear(host::moved("knob"));
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+    assert_eq!(proposal.learned.controls[proposal.control].kind, "Play");
+    // What was moved meanwhile is asked for once the line is gone.
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    shell.hear(host::moved("knob"));
+    let (status, learned) = (Request::Query(Query::Status), Request::Query(Query::Learned { session: 5 }));
+    for (is_typed, key) in [(true, None), (false, Some(KeyCode::Esc))] {
+        key.into_iter().for_each(|key| shell.key(key));
+        shell.passes(Duration::from_secs(1));
+        assert!(shell.state.take_requests().contains(&status));
+        let result = host::answer(&status, "Play", "usual");
+        shell.hear(FromHost::Answered { request: Box::new(status.clone()), result });
+        assert_eq!(shell.state.take_requests().contains(&learned), !is_typed);
+    }
+}
+
+#[test]
+fn a_mapping_waits_for_the_gesture_that_was_made_or_for_the_control_alone() {
+    let mut shell = learning();
+    assert!(shell.shows("the mapping waits for the Play; w: for the control alone"), "{}", shell.screen());
+    shell.types("w");
+    assert!(shell.shows("the mapping waits for the control alone; w: for the Play"), "{}", shell.screen());
+    for is_plain in [true, false] {
+        shell.key(KeyCode::Enter);
+        assert_eq!(shell.shows("the mapping waits for the Play"), !is_plain, "{}", shell.screen());
+        shell.types("Play");
+        shell.key(KeyCode::Enter);
+        let acts = shell.answered("Play", "usual");
+        let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+        assert_eq!(proposal.is_plain, is_plain);
+        shell.types("8w");
+    }
+    // Of a control without a gesture there is nothing to choose.
+    shell.hear(host::moved("knob"));
+    assert!(!shell.lines()[23].contains("w gesture"), "{}", shell.screen());
+}
+
+#[test]
+fn what_moves_is_said_before_it_is_known_what_it_is() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("8s");
+    shell.answered("Play", "usual");
+    assert!(shell.shows("nothing was moved since"), "{}", shell.screen());
+    let status = Request::Query(Query::Status);
+    let mut result = host::answer(&status, "Play", "usual");
+    let Ok(Reply::Status(view)) = &mut result else { panic!("a status is answered with a status") };
+    view.ports.ports[0].events += 1;
+    shell.hear(FromHost::Answered { request: Box::new(status), result });
+    assert!(shell.shows("something moves: it is listed once it rests"), "{}", shell.screen());
+}
+
+#[test]
+fn why_an_action_is_refused_stands_beside_its_line_and_not_longer() {
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    shell.types("Play");
+    shell.key(KeyCode::Enter);
+    for request in shell.state.take_requests() {
+        let result = Err("the keys are wrong:\nline 2".to_owned());
+        shell.hear(FromHost::Answered { request: Box::new(request), result });
+    }
+    assert!(shell.shows("the keys are wrong:") && shell.shows("  | line 2"), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    shell.answered("Play", "usual");
+    assert!(shell.shows("Plans that wait for you") && !shell.shows("are wrong"), "{}", shell.screen());
+}
+
 #[test]
 fn the_help_line_has_the_keys_that_do_something() {
     let mut shell = Shell::told(80, 24, "Play");

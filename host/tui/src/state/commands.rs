@@ -61,6 +61,7 @@ impl State {
             Command::Write => conversation.is_some(),
             Command::ListenStart => self.learn.listening == Listening::No,
             Command::ListenStop => self.session().is_some(),
+            Command::Gesture => self.has_gesture(),
             Command::NextMode | Command::AnyDevice => !self.learn.learned.controls.is_empty(),
             _ => true,
         }
@@ -106,7 +107,10 @@ impl State {
                 }
             }
             Command::Map if self.screen == Screen::Live => self.map_source(),
-            Command::Map => self.ask_action(""),
+            Command::Map => {
+                self.learn.refused = None;
+                self.ask_action("");
+            }
             Command::Mute => self.mute(),
             Command::SwitchMode => {
                 let mode = self.status.as_ref().and_then(|status| status.modes.get(self.mode_at)).cloned();
@@ -144,6 +148,7 @@ impl State {
                 self.learn.mode = modes.get(next).cloned();
             }
             Command::AnyDevice => self.learn.any = !self.learn.any,
+            Command::Gesture => self.learn.is_plain = !self.learn.is_plain,
             Command::Yes => self.agreed(),
             Command::No => self.overlay = None,
             Command::Submit => self.submit(),

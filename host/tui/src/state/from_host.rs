@@ -185,10 +185,7 @@ impl State {
                 self.chat.list = list;
             }
             Reply::Plan(view) => self.plans.take_view(view.plan.id.clone(), Ok(view)),
-            Reply::Learned(learned) => {
-                self.learn.at = 0;
-                self.learn.learned = *learned;
-            }
+            Reply::Learned(learned) => self.take_learned(*learned),
             _ => {}
         }
     }
@@ -248,11 +245,8 @@ impl State {
             }
             // What was typed is not lost.
             Act::Say { id, text } => self.write(*id, text, Some(&why)),
-            Act::Propose(proposal) => {
-                self.ask_action(&proposal.action);
-                // The line that is typed in stands where notices do.
-                self.learn.refused = Some(why.clone());
-            }
+            // Said beside the line, which stands where notices do: a notice would be seen when it is over.
+            Act::Propose(proposal) if self.ask_action_again(proposal, &why) => return,
             Act::Apply { .. } | Act::Reject { .. } => self.requests.ask(Query::Plans),
             _ => {}
         }

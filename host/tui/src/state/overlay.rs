@@ -166,7 +166,7 @@ impl State {
                 self.learn.refused = None;
                 let mode = self.learn.mode.clone();
                 let (learned, control, any) = (self.learn.learned.clone(), self.learn.at, self.learn.any);
-                let proposal = Proposal { learned, control, action: text, mode, any };
+                let proposal = Proposal { learned, control, action: text, mode, any, is_plain: self.learn.is_plain };
                 self.requests.act(Act::Propose(Box::new(proposal)));
             }
             Purpose::Phrase { phrase, act } if phrase.is_met(&text) => self.requests.act(*act),

@@ -2,7 +2,7 @@
 
 use conductor_learn_mapping::{Control, Gesture, Unbound};
 
-use super::{Part, field, sentence, title};
+use super::{Part, field, reason, sentence, title};
 use crate::action_keys::ActionKey;
 use crate::input::{Command, Context, key_of};
 use crate::state::State;
@@ -32,7 +32,8 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
             key_of(Context::Learn, Command::ListenStart),
             key_of(Context::Live, Command::Map)
         ),
-        (_, true) => "nothing was moved yet",
+        (_, true) if learn.is_moving => "something moves: it is listed once it rests",
+        (_, true) => "nothing was moved since: what came before does not count",
         (_, false) => "something came, but nothing that a mapping can wait for",
     };
     let lines: Vec<Row> = learn.learned.controls.iter().map(row).collect();
@@ -63,11 +64,24 @@ fn control(state: &State, columns: usize) -> Vec<Row> {
     }
     lines.extend(field("evidence", Look::Plain, &control.evidence.join("; "), columns));
     lines.extend(field("trigger", Look::Accent, &control.toml, columns));
-    for Gesture { kind, evidence, toml } in &control.gestures {
+    for gesture in &control.gestures {
+        let Gesture { kind, evidence, toml } = gesture;
         lines.extend(field("gesture", Look::Plain, &format!("{kind}: {evidence}"), columns));
         lines.extend(field("", Look::Accent, toml, columns));
+        if control.gesture() == Some(gesture) {
+            lines.extend(field("", Look::Doubt, &waits_for(gesture, learn.is_plain), columns));
+        }
     }
     lines
+}
+
+/// Which of a control and its gesture the mapping waits for, and how that is changed.
+fn waits_for(Gesture { kind, .. }: &Gesture, is_plain: bool) -> String {
+    let key = key_of(Context::Learn, Command::Gesture);
+    match is_plain {
+        true => format!("the mapping waits for the control alone; {key}: for the {kind}"),
+        false => format!("the mapping waits for the {kind}; {key}: for the control alone"),
+    }
 }
 
 /// Why what was typed last was refused, the types of actions that begin as what is typed, and the keys of the one that is.
@@ -81,7 +95,11 @@ fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
         Row::of(Look::Plain, " ").cell(Look::Strong, name, 30).put_rest(Look::Dim, what, columns)
     };
     let rows = layout::lower_rows(state);
-    let mut lines = state.learn.refused.as_ref().map_or_else(Vec::new, |why| sentence(Look::Bad, "", why, columns));
+    let mut lines = state.learn.refused.as_ref().map_or_else(Vec::new, |why| reason(why, columns));
+    let control = state.learn.learned.controls.get(state.learn.at);
+    if let Some(gesture) = control.and_then(Control::gesture).filter(|_| !state.learn.is_plain) {
+        lines.extend(sentence(Look::Doubt, "", &format!("the mapping waits for the {}", gesture.kind), columns));
+    }
     let before = lines.len();
     lines.extend(state.learn.actions.iter().filter(fit).take(rows).map(row));
     if lines.len() == before {
