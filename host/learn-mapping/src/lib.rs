@@ -211,7 +211,12 @@ pub fn action<E>(call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>, text: &
     }
     if rest.starts_with('{') {
         let keys: Result<Value, _> = toml::from_str(&format!("keys = {rest}"));
-        let keys = keys.map_err(|error| LearnError::Wrong(error.to_string()))?;
+        // Without the excerpt: it would show more than was typed.
+        let wrong = |error: toml::de::Error| {
+            let why = error.message();
+            LearnError::Wrong(format!("the keys of {kind}: {why}; write {kind} {{ key = \"text\", other = 1 }}"))
+        };
+        let keys = keys.map_err(wrong)?;
         let mut action = keys["keys"].clone();
         action["type"] = json!(kind);
         return Ok(action);
@@ -398,7 +403,11 @@ mod tests {
         assert_eq!(action(&mut call, "ModeChange Live").unwrap(), json!({ "type": "ModeChange", "mode": "Live" }));
         assert_eq!(action(&mut call, "Keystroke a b").unwrap(), json!({ "type": "Keystroke", "keys": ["a", "b"] }));
         assert_eq!(action(&mut call, "X { y = 1 }").unwrap(), json!({ "type": "X", "y": 1 }));
-        assert!(matches!(action(&mut call, "X { y"), Err(LearnError::Wrong(_))));
+        for typed in ["X { y", "X { y = /verse }"] {
+            let Err(LearnError::Wrong(why)) = action(&mut call, typed) else { panic!("{typed:?} is no TOML") };
+            assert!(why.starts_with("the keys of X: ") && why.contains("write X { key = \"text\""), "{why}");
+            assert!(!why.contains('\n'), "{why}");
+        }
     }
 
     #[test]
