@@ -8,6 +8,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::action_keys::ActionKey;
 use crate::api::{Act, FromHost, Query, Reply, Request};
 use crate::input::{BINDINGS, Command, Key, Screen, bindings};
 use crate::state::layout;
@@ -340,6 +341,30 @@ fn a_mapping_waits_for_the_gesture_that_was_made_or_for_the_control_alone() {
     // Of a control without a gesture there is nothing to choose.
     shell.hear(host::moved("knob"));
     assert!(!shell.lines()[23].contains("w gesture"), "{}", shell.screen());
+}
+
+#[test]
+fn tab_writes_the_name_of_an_action_and_the_keys_that_it_needs() {
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    assert!(shell.lines()[23].contains("Tab complete"), "{}", shell.screen());
+    // Two begin so: it is not known which is meant.
+    shell.key(KeyCode::Tab);
+    shell.types("os");
+    shell.key(KeyCode::Tab);
+    assert!(shell.shows("action: OscSend "), "{}", shell.screen());
+    let keys = Request::Query(Query::ActionKeys("OscSend".into()));
+    assert!(shell.state.take_requests().contains(&keys));
+    let key = |name: &str, required, is_text| ActionKey { name: name.into(), required, is_text, help: String::new() };
+    let known = vec![key("address", true, true), key("level", true, false), key("args", false, true)];
+    let result = Ok(Reply::ActionKeys("OscSend".into(), known));
+    shell.hear(FromHost::Answered { request: Box::new(keys), result });
+    shell.key(KeyCode::Tab);
+    shell.types("/verse");
+    assert!(shell.shows(r#"action: OscSend { address = "/verse", level =  }"#), "{}", shell.screen());
+    // What is written is left alone.
+    shell.key(KeyCode::Tab);
+    assert!(shell.shows(r#"action: OscSend { address = "/verse", level =  }"#), "{}", shell.screen());
 }
 
 #[test]

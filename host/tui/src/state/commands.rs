@@ -62,6 +62,7 @@ impl State {
             Command::ListenStart => self.learn.listening == Listening::No,
             Command::ListenStop => self.session().is_some(),
             Command::Gesture => self.has_gesture(),
+            Command::Complete => self.is_typing_action(),
             Command::NextMode | Command::AnyDevice => !self.learn.learned.controls.is_empty(),
             _ => true,
         }
@@ -152,6 +153,7 @@ impl State {
             Command::Yes => self.agreed(),
             Command::No => self.overlay = None,
             Command::Submit => self.submit(),
+            Command::Complete => self.complete(),
             Command::EraseBack => self.edit(Line::erase_back),
             Command::EraseAhead => self.edit(Line::erase_ahead),
             Command::EraseAll => self.edit(Line::erase_all),

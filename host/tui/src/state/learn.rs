@@ -143,6 +143,23 @@ impl State {
         self.learn.learned.controls.get(self.learn.at).is_some_and(|control| control.gesture().is_some())
     }
 
+    /// Writes what is certain of an action: the name that only one begins with, and then the keys that it needs.
+    pub(super) fn complete(&mut self) {
+        let Some(Overlay::Line(Prompt { line, purpose: Purpose::Action, .. })) = &mut self.overlay else { return };
+        let typed = line.text().trim().to_owned();
+        let keys = self.learn.keys.as_ref().filter(|(name, _)| name.eq_ignore_ascii_case(&typed));
+        let mut fitting = self.learn.actions.iter().filter(|(name, _)| begins(name, &typed));
+        let completed = match (keys, fitting.next(), fitting.next()) {
+            (Some((name, keys)), ..) => with_needed(name, keys),
+            (None, Some((name, _)), None) => Some(Line::between(name, "")),
+            _ => None,
+        };
+        if let Some(completed) = completed {
+            *line = completed;
+            self.typed();
+        }
+    }
+
     /// Asks for the keys of the action whose whole name is typed.
     pub(super) fn look_for_keys(&mut self, text: &str) {
         let typed = text.split([' ', '{']).next().unwrap_or_default();
@@ -156,4 +173,21 @@ impl State {
             self.learn.keys = Some((name, Vec::new()));
         }
     }
+}
+
+/// Whether the name of an action, with that of its feature or without, begins as what is typed.
+pub(crate) fn begins(name: &str, typed: &str) -> bool {
+    let (name, typed) = (name.to_lowercase(), typed.to_lowercase());
+    let short = name.rsplit(':').next().unwrap_or_default();
+    short.starts_with(&typed) || name.starts_with(&typed)
+}
+
+/// An action with the keys that it needs, and the cursor in the value of the first. `None` if it needs none.
+fn with_needed(name: &str, keys: &[ActionKey]) -> Option<Line> {
+    let quote = |key: &ActionKey| if key.is_text { "\"" } else { "" };
+    let mut needed = keys.iter().filter(|key| key.required);
+    let first = needed.next()?;
+    let further: String = needed.map(|key| format!(", {} = {q}{q}", key.name, q = quote(key))).collect();
+    let behind = format!("{}{further} }}", quote(first));
+    Some(Line::between(&format!("{name} {{ {} = {}", first.name, quote(first)), &behind))
 }

@@ -7,7 +7,7 @@ use crate::action_keys::ActionKey;
 use crate::input::{Command, Context, key_of};
 use crate::state::State;
 use crate::state::layout;
-use crate::state::learn::Listening;
+use crate::state::learn::{Listening, begins};
 use crate::state::overlay::{Overlay, Prompt, Purpose};
 use crate::text::{Look, Row};
 
@@ -40,7 +40,7 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
     let above = Part::list(head, lines, learn.at, why);
     let below = match &state.overlay {
         Some(Overlay::Line(Prompt { purpose: Purpose::Action, line, .. })) => Part::text(
-            title("Actions").put(Look::Dim, "TYPE, TYPE VALUE or TYPE { key = value } "),
+            title("Actions").put(Look::Dim, r#"TYPE, TYPE VALUE or TYPE { key = "text", other = 1 } "#),
             actions(state, line.text(), columns),
             0,
         ),
@@ -87,10 +87,7 @@ fn waits_for(Gesture { kind, .. }: &Gesture, is_plain: bool) -> String {
 /// Why what was typed last was refused, the types of actions that begin as what is typed, and the keys of the one that is.
 fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
     let typed = typed.split(' ').next().unwrap_or_default().to_lowercase();
-    let fit = |(name, _): &&(String, String)| {
-        let short = name.rsplit(':').next().unwrap_or_default().to_lowercase();
-        short.starts_with(&typed) || name.to_lowercase().starts_with(&typed)
-    };
+    let fit = |(name, _): &&(String, String)| begins(name, &typed);
     let row = |(name, what): &(String, String)| {
         Row::of(Look::Plain, " ").cell(Look::Strong, name, 30).put_rest(Look::Dim, what, columns)
     };
@@ -106,7 +103,7 @@ fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
         lines.extend(sentence(Look::Dim, "", "no action is known that begins so", columns));
     }
     let keys = state.learn.keys.iter().filter(|(name, _)| name.to_lowercase() == typed).flat_map(|(_, keys)| keys);
-    for ActionKey { name, required, help } in keys {
+    for ActionKey { name, required, help, .. } in keys {
         let needed = if *required { "needed" } else { "" };
         let row = Row::of(Look::Plain, "   ").cell(Look::Accent, name, 20).cell(Look::Doubt, needed, 8);
         lines.push(row.put_rest(Look::Dim, help, columns));
