@@ -29,7 +29,7 @@ pub(crate) fn keys(schema: &Value) -> Vec<ActionKey> {
         let in_each = !forms.is_empty() && forms.iter().all(|form| is_required(form, name));
         let mut choices: Vec<&str> = forms.iter().filter_map(|form| fixed(&form["properties"][name])).collect();
         choices.dedup();
-        let is_choice = !forms.is_empty() && choices.len() == forms.len();
+        let is_choice = forms.len() > 1 && choices.len() == forms.len();
         let help = property["description"].as_str().or_else(|| resolved(property, schema)["description"].as_str());
         keys.push(ActionKey {
             name: name.clone(),

@@ -114,7 +114,7 @@ conductor 1.2.3  mode Play
 ── Modes ───────────────────────────────────────────────────────────────────────
  ● Play
    Mix
-── Host ─────────────────────────────────────────────────────────────1-16 of 20
+── Host ─────────────────────────────────────────────────────────────1-16 of 22
 conductor   1.2.3, process 42, for 1m 30s
 in front    Play
 lock        not locked
@@ -124,16 +124,26 @@ doubts      1 warning
 events      12, 1 action failed
             ! Play
 ports       1 of 2 open
+            ● input Pads MIDI 1, bound to pads
             ! Pads MIDI 1: 1 malformed, 0 lost
+            · input Play
             ! Play: 1 malformed, 0 lost
             ✗ Play
 bindings    1 of 2 healthy
             ● pads green
-            ○ Play red: Play
-features    1 of 3 at work
 
 Enter switch mode  L lock  ? keys  q quit"
     );
+}
+
+#[test]
+fn the_status_says_where_to_begin_while_nothing_is_mapped() {
+    let mut shell = Shell::told(80, 40, "Play");
+    assert!(!shell.shows("nothing is mapped yet"), "{}", shell.screen());
+    let mut status = host::status("Play");
+    status["rules"] = serde_json::json!(0);
+    shell.hear(FromHost::Connected(Box::new(host::read(status))));
+    assert!(shell.shows("nothing is mapped yet: on screen 2, m maps what you move"), "{}", shell.screen());
 }
 
 #[test]
@@ -365,6 +375,25 @@ fn tab_writes_the_name_of_an_action_and_the_keys_that_it_needs() {
     // What is written is left alone.
     shell.key(KeyCode::Tab);
     assert!(shell.shows(r#"action: OscSend { address = "/verse", level =  }"#), "{}", shell.screen());
+}
+
+#[test]
+fn what_midi_can_be_sent_to_is_listed_while_such_an_action_is_typed() {
+    let mut shell = learning();
+    let mut status = host::status("Play");
+    let mut lights = status["ports"][1].clone();
+    for (key, value) in [("name", "Lights"), ("device", "Lights"), ("direction", "output")] {
+        lights[key] = serde_json::json!(value);
+    }
+    status["ports"].as_array_mut().unwrap().push(lights);
+    status["bindings"][0]["output"] =
+        serde_json::json!({ "state": "bound", "ports": ["Pads MIDI 1"], "matched_by": null, "problem": null });
+    shell.hear(FromHost::Connected(Box::new(host::read(status))));
+    shell.key(KeyCode::Enter);
+    shell.types("SendMid");
+    assert!(!shell.shows("outputs"), "{}", shell.screen());
+    shell.types("i");
+    assert!(shell.shows(r#"outputs     "pads", "Lights""#), "{}", shell.screen());
 }
 
 #[test]

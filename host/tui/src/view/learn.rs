@@ -1,6 +1,8 @@
 //! The screen Learn: what was moved, and the mapping that is made of it.
 
 use conductor_learn_mapping::{Control, Gesture, Unbound};
+use conductor_ports::status::{BindingStatus, DiscoveredPort, SideState};
+use conductor_ports::{Direction, Protocol};
 
 use super::{Part, field, reason, sentence, title};
 use crate::action_keys::ActionKey;
@@ -108,5 +110,24 @@ fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
         let row = Row::of(Look::Plain, "   ").cell(Look::Accent, name, 20).cell(Look::Doubt, needed, 8);
         lines.push(row.put_rest(Look::Dim, help, columns));
     }
+    if matches!(typed.as_str(), "sendmidi" | "midiforward") {
+        let outputs = outputs(state);
+        let said = if outputs.is_empty() { "there are none now".to_owned() } else { outputs.join(", ") };
+        lines.extend(field("outputs", Look::Plain, &said, columns));
+    }
     lines
+}
+
+/// What MIDI can be sent to now, as an action names it: bindings whose output is there, then ports that no binding has.
+fn outputs(state: &State) -> Vec<String> {
+    let Some(ports) = state.status.as_ref().map(|status| &status.ports) else { return Vec::new() };
+    let has_output = |binding: &&BindingStatus| {
+        binding.protocol == Protocol::Midi
+            && binding.output.as_ref().is_some_and(|output| output.state == SideState::Bound)
+    };
+    let bound = ports.bindings.iter().filter(has_output).map(|binding| format!("{:?}", binding.alias));
+    let is_free = |port: &&DiscoveredPort| {
+        port.port.protocol == Protocol::Midi && port.port.direction == Direction::Output && port.bindings.is_empty()
+    };
+    bound.chain(ports.ports.iter().filter(is_free).map(|port| format!("{:?}", port.device))).collect()
 }
