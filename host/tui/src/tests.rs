@@ -166,6 +166,21 @@ fn events_are_lines_with_their_protocol_channel_and_rules() {
 }
 
 #[test]
+fn a_failure_is_opened_to_be_read_to_its_end() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2");
+    let reason = format!("{}up to the end-of-it\nand further", "no port is bound ".repeat(6));
+    let failure = serde_json::json!({ "kind": "failure", "at": 5, "rule": "go", "worker": "lights", "reason": reason });
+    shell.hear(host::item(failure));
+    assert!(!shell.shows("end-of-it") && shell.lines()[23].contains("Enter read"), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("of          lights") && shell.shows("end-of-it"), "{}", shell.screen());
+    assert!(shell.shows("  | and further") && !shell.shows("asking the host"), "{}", shell.screen());
+    let asked = shell.state.take_requests();
+    assert!(!asked.iter().any(|request| matches!(request, Request::Query(Query::Explain { .. }))), "{asked:?}");
+}
+
+#[test]
 fn the_flow_shows_what_an_event_has_just_passed() {
     let mut shell = Shell::told(80, 24, "Play");
     shell.types("3");

@@ -4,7 +4,7 @@ use super::State;
 use super::chat::Conversation;
 use super::learn::Listening;
 use super::line::Line;
-use super::live::Pane;
+use super::live::{Pane, RowKind};
 use super::overlay::{About, Explanation, Overlay, Then};
 use crate::api::{Act, Query};
 use crate::input::{Command, Context, Screen};
@@ -41,7 +41,7 @@ impl State {
         match command {
             Command::SwitchMode => self.status.as_ref().is_some_and(|status| status.modes.len() > 1),
             Command::Lock => self.status.is_some(),
-            Command::Open if self.screen == Screen::Live => self.event_to_explain().is_some(),
+            Command::Open if self.screen == Screen::Live => self.row_to_open().is_some(),
             Command::Open => !self.chat.list.is_empty(),
             Command::Map if self.screen == Screen::Live => self.chosen_source().is_some(),
             Command::Map => !self.learn.learned.controls.is_empty(),
@@ -263,12 +263,16 @@ impl State {
 
     pub(super) fn open(&mut self) {
         if self.screen == Screen::Live {
-            let Some(row) = self.event_to_explain() else { return };
+            let Some(row) = self.row_to_open() else { return };
             let row = row.clone();
-            let (device, event) = (row.source.clone(), row.text.clone());
+            let explain = Query::Explain { device: row.source.clone(), event: row.text.clone() };
+            let is_event = row.kind == RowKind::Event;
             self.live.choose_row(row.number);
             self.overlay = Some(Overlay::Explanation(Explanation { row, rules: None, scroll: 0 }));
-            self.requests.ask(Query::Explain { device, event });
+            // Of what is no event there is nothing to explain: it is all in the row.
+            if is_event {
+                self.requests.ask(explain);
+            }
         } else if let Some(view) = self.chat.list.get(self.chat.at) {
             self.chat.open = Some(Conversation::new(view.id));
             self.ask_for_conversation();

@@ -447,10 +447,10 @@ impl Live {
 }
 
 impl State {
-    /// The chosen event, if it can be explained: its text has to be whole.
-    pub(super) fn event_to_explain(&self) -> Option<&Row> {
+    /// The chosen row, if it can be opened. An event is explained, for which its text has to be whole.
+    pub(super) fn row_to_open(&self) -> Option<&Row> {
         let row = if self.live.pane == Pane::Rows { self.live.chosen_row() } else { None };
-        row.filter(|row| row.kind == RowKind::Event && !row.is_cut)
+        row.filter(|row| row.kind != RowKind::Event || !row.is_cut)
     }
 
     /// Every source, as it is listed.

@@ -95,11 +95,11 @@ pub(crate) enum Purpose {
     Phrase { phrase: Phrase, act: Box<Act> },
 }
 
-/// An event that was opened.
+/// An event, or something else that happened, that was opened.
 #[derive(Debug)]
 pub(crate) struct Explanation {
     pub(crate) row: Row,
-    /// `None` until the host has answered.
+    /// `None` until the host has answered, and of what is no event.
     pub(crate) rules: Option<Result<Vec<Explained>, String>>,
     pub(crate) scroll: usize,
 }
