@@ -72,6 +72,7 @@ pub(crate) enum Act {
     SwitchMode { mode: String },
     Lock { locked: bool },
     Mute { device: String, muted: bool },
+    SetUp { device: String },
     Lift { feature: String },
     Enable { feature: String },
     Disable { feature: String },
@@ -346,6 +347,12 @@ fn done(client: &Client, act: &Act) -> Result<Reply, String> {
                 format!("{device} is heard")
             })
         }),
+        Act::SetUp { device } => {
+            let asked = tool(client, "conductor_suggest_setup", &json!({ "port": device }));
+            let made = asked.map_err(|error| error.to_string())?;
+            let plan = made.plan().map(str::to_owned);
+            return plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into());
+        }
         Act::Lift { feature } => {
             client.lift_quarantine(feature).map(|_| said(format!("the quarantine of {feature} has ended")))
         }

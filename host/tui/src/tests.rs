@@ -181,6 +181,20 @@ fn a_failure_is_opened_to_be_read_to_its_end() {
 }
 
 #[test]
+fn a_source_without_a_binding_is_set_up_by_a_plan() {
+    let mut shell = Shell::told(100, 24, "Play");
+    shell.types("2");
+    shell.key(KeyCode::Tab);
+    assert!(shell.lines()[23].contains("s set up"), "{}", shell.screen());
+    shell.types("js");
+    assert!(!shell.lines()[23].contains("s set up"), "it has a binding: {}", shell.screen());
+    assert_eq!(shell.answered("Play", "usual"), []);
+    shell.types("ks");
+    assert_eq!(shell.answered("Play", "usual"), [Act::SetUp { device: "Play".into() }]);
+    assert!(shell.shows("Plans that wait for you"), "{}", shell.screen());
+}
+
+#[test]
 fn the_flow_shows_what_an_event_has_just_passed() {
     let mut shell = Shell::told(80, 24, "Play");
     shell.types("3");

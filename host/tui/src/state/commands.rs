@@ -45,6 +45,7 @@ impl State {
             Command::Open => !self.chat.list.is_empty(),
             Command::Map if self.screen == Screen::Live => self.chosen_source().is_some(),
             Command::Map => !self.learn.learned.controls.is_empty(),
+            Command::SetUp => self.source_to_set_up().is_some(),
             Command::Mute => self.live.pane == Pane::Sources && self.chosen_source().is_some(),
             Command::Clear => match self.screen {
                 Screen::Live => !self.live.filter.is_empty() || self.live.only.is_some() || self.live.paused.is_some(),
@@ -111,6 +112,11 @@ impl State {
             Command::Map => {
                 self.learn.refused = None;
                 self.ask_action("");
+            }
+            Command::SetUp => {
+                if let Some(device) = self.source_to_set_up() {
+                    self.requests.act(Act::SetUp { device });
+                }
             }
             Command::Mute => self.mute(),
             Command::SwitchMode => {

@@ -205,13 +205,17 @@ impl State {
                 self.requests.ask(Query::Status);
             }
             Reply::Proposed(id) => {
-                if self.screen == Screen::Learn && self.overlay.is_none() {
+                let is_setup = matches!(act, Act::SetUp { .. });
+                let asked_on = if is_setup { Screen::Live } else { Screen::Learn };
+                if self.screen == asked_on && self.overlay.is_none() {
                     self.screen = Screen::Plans;
                 }
                 self.requests.ask(Query::Plans);
                 self.ask_for_plan(id.clone());
                 self.plans.wanted = Some(id);
-                self.stop_listening();
+                if !is_setup {
+                    self.stop_listening();
+                }
             }
             _ => {}
         }

@@ -469,6 +469,12 @@ impl State {
         }
     }
 
+    /// The device of the chosen source or event, if no binding has it.
+    pub(super) fn source_to_set_up(&self) -> Option<String> {
+        let device = self.chosen_source()?;
+        self.sources().iter().any(|source| source.is_unbound && source.device == device).then_some(device)
+    }
+
     pub(super) fn map_source(&mut self) {
         let device = self.chosen_source();
         self.go(Screen::Learn);

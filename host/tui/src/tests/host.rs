@@ -188,7 +188,7 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
         },
         Request::Act(Act::Begin) => Reply::Begun(1),
         Request::Act(Act::Listen { .. }) => Reply::Listening(5),
-        Request::Act(Act::Propose(_)) => Reply::Proposed(PLAN.to_owned()),
+        Request::Act(Act::Propose(_) | Act::SetUp { .. }) => Reply::Proposed(PLAN.to_owned()),
         Request::Act(_) => Reply::Done(text.to_owned()),
     })
 }
