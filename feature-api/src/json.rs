@@ -133,9 +133,16 @@ fn compact(schema: &mut Value) {
 /// Reads parameters or arguments.
 ///
 /// # Errors
-/// `invalid`, with what does not fit.
+/// `invalid`, with what does not fit. Where it stands is said of a text that is no JSON alone: else it is a key that is
+/// wrong, and its place in a text that a program wrote helps nobody.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| Error::Invalid(error.to_string()))
+    let invalid = |error: serde_json::Error| {
+        let said = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let what = if error.is_data() { said.strip_suffix(&place).unwrap_or(&said) } else { said.as_str() };
+        Error::Invalid(what.to_owned())
+    };
+    serde_json::from_str(text).map_err(invalid)
 }
 
 /// Registers a tool with the schemas of its arguments and its result.
@@ -227,6 +234,16 @@ mod tests {
         assert_eq!(text, "there is no mode \"Plai\"; did you mean \"Play\"?");
         let Error::Invalid(text) = unknown("mode", "x", ["Play", "Mix"]) else { panic!() };
         assert_eq!(text, "there is no mode \"x\"; there are Play, Mix");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_without_a_place_and_what_is_no_json_with_one() {
+        let why = |text: &str| {
+            let Err(Error::Invalid(why)) = read::<Vec<bool>>(text) else { panic!("{text:?} fits") };
+            why
+        };
+        assert_eq!(why("[1]"), "invalid type: integer `1`, expected a boolean");
+        assert!(why("[true").ends_with("at line 1 column 5"), "{}", why("[true"));
     }
 
     #[test]

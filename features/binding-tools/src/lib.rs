@@ -18,9 +18,11 @@ use serde::{Deserialize, Serialize};
 
 pub mod bindings;
 pub mod matcher;
+pub mod pairing;
 
 use bindings::{Bindings, Impact, NewBinding, Protocol, Update, Written};
 use matcher::Matcher;
+use pairing::{binding_toml, paired_output};
 
 struct BindingTools;
 
@@ -315,14 +317,22 @@ fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Sugge
     let by_name = Matcher::exact_name(&found.name);
     let twins = ports.iter().filter(|other| other.name == found.name && other.direction == found.direction).count();
     if !matchers.contains(&by_name) {
-        matchers.push(by_name);
+        matchers.push(by_name.clone());
     }
     let aliases: Vec<String> = reader.bindings()?.into_iter().map(|binding| binding.alias).collect();
     let alias = alias.unwrap_or_else(|| {
         conductor_device_profile::alias_for(&found.name, &aliases.iter().map(String::as_str).collect::<Vec<_>>())
     });
-    let first = matchers.first().map(Matcher::toml).unwrap_or_default();
-    let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = \"{}\"\nmatchers = [{first}]\n", found.protocol);
+    let outputs = ports.iter().filter(|other| {
+        let is_free = other.binding.is_none() && !matches!(other.state, PortState::Ignored);
+        is_free && other.direction == host_state::Direction::Output && other.protocol == found.protocol
+    });
+    let output = match found.direction {
+        host_state::Direction::Input => paired_output(&found.name, outputs.map(|other| other.name.as_str())),
+        host_state::Direction::Output => None,
+    };
+    let first = matchers.first().unwrap_or(&by_name);
+    let toml = binding_toml(&alias, &found.protocol.to_string(), first, output);
     let next = if twins > 1 && matchers.len() == 1 {
         "no stable property differs from its twin's: conductor_start_learn, and move one of them"
     } else {

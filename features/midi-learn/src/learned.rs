@@ -344,7 +344,8 @@ impl Moves {
             Which::Note(channel, note) => {
                 (it.note, it.channel) = (one(*note), Some(*channel));
                 let feels = all > 1 && highest - lowest >= 24.0;
-                let key = Recognized::new("key", format!("note {note} was played {all} times"))
+                let often = if all == 1 { "once".to_owned() } else { format!("{all} times") };
+                let key = Recognized::new("key", format!("note {note} was played {often}"))
                     .and(all > 1 && lowest == highest, || format!("always at {lowest}: it does not feel how hard"));
                 match feels {
                     true => key.guessed(format!(
@@ -673,6 +674,9 @@ mod tests {
             ("note-on 36 110 ch 9", event(kind::NOTE_ON, 36, 110.0)),
         ]);
         let [pad] = &pad[..] else { panic!("{pad:?}") };
+        assert_eq!(pad.evidence[0], "note 36 was played 2 times");
+        let once = learned(&[("note-on 36 30 ch 9", event(kind::NOTE_ON, 36, 30.0))]);
+        assert_eq!(once[0].evidence[0], "note 36 was played once");
         assert_eq!((pad.events, pad.lowest, pad.highest), (2, 30.0, 110.0));
         assert!(pad.guess.as_ref().is_some_and(|guess| guess.contains("velocity_range")));
         for part in ["type = \"Note\"", "note = 36", "channel = 9", "device = \"pads\""] {

@@ -82,6 +82,13 @@ pub struct Unbound {
     pub matcher: Option<String>,
 }
 
+impl Control {
+    /// The gesture that a mapping of the control waits for, unless the control alone is wanted. `None` if none was made.
+    pub fn gesture(&self) -> Option<&Gesture> {
+        self.gestures.iter().find(|gesture| gesture.kind != "velocity-layer")
+    }
+}
+
 impl Learned {
     /// Whether anything was moved.
     pub fn is_something(&self) -> bool {
@@ -204,7 +211,12 @@ pub fn action<E>(call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>, text: &
     }
     if rest.starts_with('{') {
         let keys: Result<Value, _> = toml::from_str(&format!("keys = {rest}"));
-        let keys = keys.map_err(|error| LearnError::Wrong(error.to_string()))?;
+        // Without the excerpt: it would show more than was typed.
+        let wrong = |error: toml::de::Error| {
+            let why = error.message();
+            LearnError::Wrong(format!("the keys of {kind}: {why}; write {kind} {{ key = \"text\", other = 1 }}"))
+        };
+        let keys = keys.map_err(wrong)?;
         let mut action = keys["keys"].clone();
         action["type"] = json!(kind);
         return Ok(action);
@@ -244,8 +256,7 @@ fn parsed<E>(text: &str) -> Result<Value, LearnError<E>> {
 
 /// The trigger of what was done: of a gesture, if one was made, and else of the control.
 fn trigger<E>(control: &Control) -> Result<Map<String, Value>, LearnError<E>> {
-    let gesture = control.gestures.iter().find(|gesture| gesture.kind != "velocity-layer");
-    let text = gesture.map_or(&control.toml, |gesture| &gesture.toml);
+    let text = control.gesture().map_or(&control.toml, |gesture| &gesture.toml);
     match parsed(text)?.get("trigger") {
         Some(Value::Object(trigger)) => Ok(trigger.clone()),
         _ => Err(LearnError::Failed(format!("what the tool returned is no trigger: {text}"))),
@@ -369,6 +380,22 @@ mod tests {
     }
 
     #[test]
+    fn a_gesture_decides_and_a_layer_does_not() {
+        let gesture = |kind: &str| Gesture {
+            kind: kind.into(),
+            evidence: String::new(),
+            toml: "trigger = { type = 'DoubleTap', note = 36 }".into(),
+        };
+        let mut control = moved(false).controls.remove(0);
+        control.gestures = vec![gesture("velocity-layer")];
+        assert_eq!(control.gesture(), None);
+        assert_eq!(trigger::<Infallible>(&control).unwrap()["type"], "Note");
+        control.gestures.push(gesture("double-tap"));
+        assert_eq!(control.gesture(), Some(&gesture("double-tap")));
+        assert_eq!(trigger::<Infallible>(&control).unwrap()["type"], "DoubleTap");
+    }
+
+    #[test]
     fn an_action_is_a_type_with_a_value_or_with_keys() {
         let mut asked = Vec::new();
         let mut call = tools(&mut asked);
@@ -376,7 +403,11 @@ mod tests {
         assert_eq!(action(&mut call, "ModeChange Live").unwrap(), json!({ "type": "ModeChange", "mode": "Live" }));
         assert_eq!(action(&mut call, "Keystroke a b").unwrap(), json!({ "type": "Keystroke", "keys": ["a", "b"] }));
         assert_eq!(action(&mut call, "X { y = 1 }").unwrap(), json!({ "type": "X", "y": 1 }));
-        assert!(matches!(action(&mut call, "X { y"), Err(LearnError::Wrong(_))));
+        for typed in ["X { y", "X { y = /verse }"] {
+            let Err(LearnError::Wrong(why)) = action(&mut call, typed) else { panic!("{typed:?} is no TOML") };
+            assert!(why.starts_with("the keys of X: ") && why.contains("write X { key = \"text\""), "{why}");
+            assert!(!why.contains('\n'), "{why}");
+        }
     }
 
     #[test]

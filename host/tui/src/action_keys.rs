@@ -8,29 +8,60 @@ pub(crate) struct ActionKey {
     pub(crate) name: String,
     /// Whether it has to be there; of several forms of the action, in each.
     pub(crate) required: bool,
-    /// What it is, in a sentence.
+    /// Whether its value is written as a text, and as nothing else that is shorter.
+    pub(crate) is_text: bool,
+    /// What it is, in a sentence; of one that chooses the form of the action, the values there are.
     pub(crate) help: String,
 }
 
-/// The keys of an action with this schema, those that have to be there first. Of an action with several forms, those of all.
-/// Empty if the schema names none.
+/// The keys of an action with this schema, those that have to be there first. Of an action with several forms, those that
+/// all have, and those of each. Empty if the schema names none.
 pub(crate) fn keys(schema: &Value) -> Vec<ActionKey> {
-    let forms = ["oneOf", "anyOf"].into_iter().find_map(|word| schema[word].as_array());
-    let forms: Vec<&Value> = match forms {
-        Some(forms) if schema["properties"].is_null() => forms.iter().map(|form| resolved(form, schema)).collect(),
-        _ => vec![resolved(schema, schema)],
-    };
+    let common = resolved(schema, schema);
+    let forms = FORMS.into_iter().find_map(|word| common[word].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let forms: Vec<&Value> = forms.iter().map(|form| resolved(form, schema)).collect();
     let mut keys: Vec<ActionKey> = Vec::new();
-    for (name, property) in forms.iter().filter_map(|form| form["properties"].as_object()).flatten() {
+    let all = std::iter::once(common).chain(forms.iter().copied());
+    for (name, property) in all.filter_map(|form| form["properties"].as_object()).flatten() {
         if name == "type" || keys.iter().any(|key| key.name == *name) {
             continue;
         }
-        let required = forms.iter().all(|form| is_required(form, name));
+        let in_each = !forms.is_empty() && forms.iter().all(|form| is_required(form, name));
+        let mut choices: Vec<&str> = forms.iter().filter_map(|form| fixed(&form["properties"][name])).collect();
+        choices.dedup();
+        let is_choice = forms.len() > 1 && choices.len() == forms.len();
         let help = property["description"].as_str().or_else(|| resolved(property, schema)["description"].as_str());
-        keys.push(ActionKey { name: name.clone(), required, help: help.unwrap_or_default().to_owned() });
+        keys.push(ActionKey {
+            name: name.clone(),
+            required: in_each || is_required(common, name),
+            is_text: is_choice || is_text(property, schema),
+            help: if is_choice { choices.join(", ") } else { help.unwrap_or_default().to_owned() },
+        });
     }
     keys.sort_by_key(|key| !key.required);
     keys
+}
+
+/// The words under which a schema has forms.
+const FORMS: [&str; 2] = ["oneOf", "anyOf"];
+
+/// The text that a property is fixed to, in the first of its spellings. `None` if it is free.
+fn fixed(property: &Value) -> Option<&str> {
+    property["const"].as_str().or_else(|| property["enum"][0].as_str())
+}
+
+/// Whether a property takes a text, and no number: an expression is a text, too, but a number is what people write.
+fn is_text(property: &Value, document: &Value) -> bool {
+    let property = resolved(property, document);
+    let forms = FORMS.into_iter().filter_map(|word| property[word].as_array()).flatten();
+    let all: Vec<&Value> = std::iter::once(property).chain(forms.map(|form| resolved(form, document))).collect();
+    let takes = |kind: &str| {
+        let is_kind = |one: &&Value| {
+            one["type"] == kind || one["type"].as_array().is_some_and(|kinds| kinds.iter().any(|known| known == kind))
+        };
+        all.iter().any(is_kind)
+    };
+    takes("string") && !takes("integer") && !takes("number")
 }
 
 fn is_required(form: &Value, name: &str) -> bool {
@@ -62,6 +93,30 @@ mod tests {
         });
         assert_eq!(names(&schema), [("keys".into(), true), ("modifiers".into(), false)]);
         assert_eq!(keys(&schema)[0].help, "The keys, by their names.");
+    }
+
+    #[test]
+    fn keys_of_all_forms_are_beside_those_of_each_and_a_choice_lists_its_values() {
+        let form = |name: &str| {
+            let properties = json!({ "message_type": { "const": name }, "note": {} });
+            json!({ "properties": properties, "required": ["message_type", "note"] })
+        };
+        let schema = json!({
+            "properties": { "type": {}, "target": { "type": "string" } }, "required": ["type", "target"],
+            "oneOf": [form("NoteOn"), form("NoteOff")],
+        });
+        assert_eq!(names(&schema), [("target".into(), true), ("message_type".into(), true), ("note".into(), true)]);
+        assert_eq!(keys(&schema)[1].help, "NoteOn, NoteOff");
+    }
+
+    #[test]
+    fn a_text_is_told_from_what_may_be_a_number() {
+        let is_text = |property: Value| keys(&json!({ "properties": { "key": property } }))[0].is_text;
+        assert!(is_text(json!({ "type": "string" })));
+        assert!(is_text(json!({ "anyOf": [{ "type": "string" }, { "type": "array" }] })));
+        assert!(is_text(json!({ "type": ["string", "null"] })));
+        assert!(!is_text(json!({ "anyOf": [{ "type": "integer" }, { "type": "string" }] })));
+        assert!(!is_text(json!({ "type": "boolean" })));
     }
 
     #[test]

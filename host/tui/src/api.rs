@@ -72,6 +72,7 @@ pub(crate) enum Act {
     SwitchMode { mode: String },
     Lock { locked: bool },
     Mute { device: String, muted: bool },
+    SetUp { device: String },
     Lift { feature: String },
     Enable { feature: String },
     Disable { feature: String },
@@ -103,6 +104,8 @@ pub(crate) struct Proposal {
     /// `None` for every mode.
     pub(crate) mode: Option<String>,
     pub(crate) any: bool,
+    /// Whether the control alone is meant, whatever gesture was made of it.
+    pub(crate) is_plain: bool,
 }
 
 /// A request to the host.
@@ -344,6 +347,12 @@ fn done(client: &Client, act: &Act) -> Result<Reply, String> {
                 format!("{device} is heard")
             })
         }),
+        Act::SetUp { device } => {
+            let asked = tool(client, "conductor_suggest_setup", &json!({ "port": device }));
+            let made = asked.map_err(|error| error.to_string())?;
+            let plan = made.plan().map(str::to_owned);
+            return plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into());
+        }
         Act::Lift { feature } => {
             client.lift_quarantine(feature).map(|_| said(format!("the quarantine of {feature} has ended")))
         }
@@ -387,8 +396,12 @@ pub(crate) fn stop_listening(home: &Path, session: u64) -> Result<(), AskError> 
 }
 
 fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
-    let Proposal { learned, control, action, mode, any } = proposal;
+    let Proposal { learned, control, action, mode, any, is_plain } = proposal;
     let Some(control) = learned.controls.get(*control) else { return Err("no control is chosen".into()) };
+    let mut control = control.clone();
+    if *is_plain {
+        control.gestures.clear();
+    }
     let mut plan = None;
     // Which plan it is, is the host's word, not the tool's.
     let mut call = |name: &str, args: &Value| {
@@ -407,7 +420,7 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
         any: *any,
     };
     let config = || client.config().map(|in_force| in_force.text);
-    learn_mapping::propose(&mut call, config, learned, control, wanted).map_err(said)?;
+    learn_mapping::propose(&mut call, config, learned, &control, wanted).map_err(said)?;
     plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into())
 }
 

@@ -8,6 +8,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::action_keys::ActionKey;
 use crate::api::{Act, FromHost, Query, Reply, Request};
 use crate::input::{BINDINGS, Command, Key, Screen, bindings};
 use crate::state::layout;
@@ -113,7 +114,7 @@ conductor 1.2.3  mode Play
 ── Modes ───────────────────────────────────────────────────────────────────────
  ● Play
    Mix
-── Host ─────────────────────────────────────────────────────────────1-16 of 20
+── Host ─────────────────────────────────────────────────────────────1-16 of 22
 conductor   1.2.3, process 42, for 1m 30s
 in front    Play
 lock        not locked
@@ -123,16 +124,26 @@ doubts      1 warning
 events      12, 1 action failed
             ! Play
 ports       1 of 2 open
+            ● input Pads MIDI 1, bound to pads
             ! Pads MIDI 1: 1 malformed, 0 lost
+            · input Play
             ! Play: 1 malformed, 0 lost
             ✗ Play
 bindings    1 of 2 healthy
             ● pads green
-            ○ Play red: Play
-features    1 of 3 at work
 
 Enter switch mode  L lock  ? keys  q quit"
     );
+}
+
+#[test]
+fn the_status_says_where_to_begin_while_nothing_is_mapped() {
+    let mut shell = Shell::told(80, 40, "Play");
+    assert!(!shell.shows("nothing is mapped yet"), "{}", shell.screen());
+    let mut status = host::status("Play");
+    status["rules"] = serde_json::json!(0);
+    shell.hear(FromHost::Connected(Box::new(host::read(status))));
+    assert!(shell.shows("nothing is mapped yet: on screen 2, m maps what you move"), "{}", shell.screen());
 }
 
 #[test]
@@ -152,6 +163,35 @@ fn events_are_lines_with_their_protocol_channel_and_rules() {
         shell.passes(Duration::from_millis(250));
     }
     assert!(shell.shows(" · pads                   midi      0.0/s        1 note-on"), "{}", shell.screen());
+}
+
+#[test]
+fn a_failure_is_opened_to_be_read_to_its_end() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2");
+    let reason = format!("{}up to the end-of-it\nand further", "no port is bound ".repeat(6));
+    let failure = serde_json::json!({ "kind": "failure", "at": 5, "rule": "go", "worker": "lights", "reason": reason });
+    shell.hear(host::item(failure));
+    assert!(!shell.shows("end-of-it") && shell.lines()[23].contains("Enter read"), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("of          lights") && shell.shows("end-of-it"), "{}", shell.screen());
+    assert!(shell.shows("  | and further") && !shell.shows("asking the host"), "{}", shell.screen());
+    let asked = shell.state.take_requests();
+    assert!(!asked.iter().any(|request| matches!(request, Request::Query(Query::Explain { .. }))), "{asked:?}");
+}
+
+#[test]
+fn a_source_without_a_binding_is_set_up_by_a_plan() {
+    let mut shell = Shell::told(100, 24, "Play");
+    shell.types("2");
+    shell.key(KeyCode::Tab);
+    assert!(shell.lines()[23].contains("s set up"), "{}", shell.screen());
+    shell.types("js");
+    assert!(!shell.lines()[23].contains("s set up"), "it has a binding: {}", shell.screen());
+    assert_eq!(shell.answered("Play", "usual"), []);
+    shell.types("ks");
+    assert_eq!(shell.answered("Play", "usual"), [Act::SetUp { device: "Play".into() }]);
+    assert!(shell.shows("Plans that wait for you"), "{}", shell.screen());
 }
 
 #[test]
@@ -284,6 +324,135 @@ fn what_is_typed_while_a_model_answers_is_kept_until_it_has_answered() {
     let said = Request::Act(Act::Say { id: 1, text: "map any!".into() });
     shell.hear(FromHost::Answered { request: Box::new(said), result: Err("a turn is under way".into()) });
     assert!(shell.shows("a turn is under way. say: map any!"), "{}", shell.screen());
+}
+
+/// A shell that listens, and the control "Play" that was moved.
+fn learning() -> Shell {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("8s");
+    shell.answered("Play", "usual");
+    shell.passes(Duration::from_secs(1));
+    shell.answered("Play", "usual");
+    shell
+}
+
+#[test]
+fn an_action_is_for_the_control_that_was_chosen_when_it_was_asked_for() {
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    shell.types("Play");
+    shell.hear(host::moved("knob"));
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+    assert_eq!(proposal.learned.controls[proposal.control].kind, "Play");
+    // What was moved meanwhile is asked for once the line is gone.
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    shell.hear(host::moved("knob"));
+    let (status, learned) = (Request::Query(Query::Status), Request::Query(Query::Learned { session: 5 }));
+    for (is_typed, key) in [(true, None), (false, Some(KeyCode::Esc))] {
+        key.into_iter().for_each(|key| shell.key(key));
+        shell.passes(Duration::from_secs(1));
+        assert!(shell.state.take_requests().contains(&status));
+        let result = host::answer(&status, "Play", "usual");
+        shell.hear(FromHost::Answered { request: Box::new(status.clone()), result });
+        assert_eq!(shell.state.take_requests().contains(&learned), !is_typed);
+    }
+}
+
+#[test]
+fn a_mapping_waits_for_the_gesture_that_was_made_or_for_the_control_alone() {
+    let mut shell = learning();
+    assert!(shell.shows("the mapping waits for the Play; w: for the control alone"), "{}", shell.screen());
+    shell.types("w");
+    assert!(shell.shows("the mapping waits for the control alone; w: for the Play"), "{}", shell.screen());
+    for is_plain in [true, false] {
+        shell.key(KeyCode::Enter);
+        assert_eq!(shell.shows("the mapping waits for the Play"), !is_plain, "{}", shell.screen());
+        shell.types("Play");
+        shell.key(KeyCode::Enter);
+        let acts = shell.answered("Play", "usual");
+        let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+        assert_eq!(proposal.is_plain, is_plain);
+        shell.types("8w");
+    }
+    // Of a control without a gesture there is nothing to choose.
+    shell.hear(host::moved("knob"));
+    assert!(!shell.lines()[23].contains("w gesture"), "{}", shell.screen());
+}
+
+#[test]
+fn tab_writes_the_name_of_an_action_and_the_keys_that_it_needs() {
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    assert!(shell.lines()[23].contains("Tab complete"), "{}", shell.screen());
+    // Two begin so: it is not known which is meant.
+    shell.key(KeyCode::Tab);
+    shell.types("os");
+    shell.key(KeyCode::Tab);
+    assert!(shell.shows("action: OscSend "), "{}", shell.screen());
+    let keys = Request::Query(Query::ActionKeys("OscSend".into()));
+    assert!(shell.state.take_requests().contains(&keys));
+    let key = |name: &str, required, is_text| ActionKey { name: name.into(), required, is_text, help: String::new() };
+    let known = vec![key("address", true, true), key("level", true, false), key("args", false, true)];
+    let result = Ok(Reply::ActionKeys("OscSend".into(), known));
+    shell.hear(FromHost::Answered { request: Box::new(keys), result });
+    shell.key(KeyCode::Tab);
+    shell.types("/verse");
+    assert!(shell.shows(r#"action: OscSend { address = "/verse", level =  }"#), "{}", shell.screen());
+    // What is written is left alone.
+    shell.key(KeyCode::Tab);
+    assert!(shell.shows(r#"action: OscSend { address = "/verse", level =  }"#), "{}", shell.screen());
+}
+
+#[test]
+fn what_midi_can_be_sent_to_is_listed_while_such_an_action_is_typed() {
+    let mut shell = learning();
+    let mut status = host::status("Play");
+    let mut lights = status["ports"][1].clone();
+    for (key, value) in [("name", "Lights"), ("device", "Lights"), ("direction", "output")] {
+        lights[key] = serde_json::json!(value);
+    }
+    status["ports"].as_array_mut().unwrap().push(lights);
+    status["bindings"][0]["output"] =
+        serde_json::json!({ "state": "bound", "ports": ["Pads MIDI 1"], "matched_by": null, "problem": null });
+    shell.hear(FromHost::Connected(Box::new(host::read(status))));
+    shell.key(KeyCode::Enter);
+    shell.types("SendMid");
+    assert!(!shell.shows("outputs"), "{}", shell.screen());
+    shell.types("i");
+    assert!(shell.shows(r#"outputs     "pads", "Lights""#), "{}", shell.screen());
+}
+
+#[test]
+fn what_moves_is_said_before_it_is_known_what_it_is() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("8s");
+    shell.answered("Play", "usual");
+    assert!(shell.shows("nothing was moved since"), "{}", shell.screen());
+    let status = Request::Query(Query::Status);
+    let mut result = host::answer(&status, "Play", "usual");
+    let Ok(Reply::Status(view)) = &mut result else { panic!("a status is answered with a status") };
+    view.ports.ports[0].events += 1;
+    shell.hear(FromHost::Answered { request: Box::new(status), result });
+    assert!(shell.shows("something moves: it is listed once it rests"), "{}", shell.screen());
+}
+
+#[test]
+fn why_an_action_is_refused_stands_beside_its_line_and_not_longer() {
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    shell.types("Play");
+    shell.key(KeyCode::Enter);
+    for request in shell.state.take_requests() {
+        let result = Err("the keys are wrong:\nline 2".to_owned());
+        shell.hear(FromHost::Answered { request: Box::new(request), result });
+    }
+    assert!(shell.shows("the keys are wrong:") && shell.shows("  | line 2"), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    shell.answered("Play", "usual");
+    assert!(shell.shows("Plans that wait for you") && !shell.shows("are wrong"), "{}", shell.screen());
 }
 
 #[test]

@@ -239,7 +239,7 @@ impl Page<'_> {
             self.prompt(y, prompt);
         } else if let Some(notice) = &state.notice {
             let (look, sign) = if notice.is_wrong { (Look::Bad, "! ") } else { (Look::Good, "") };
-            self.put(y, Row::of(look, sign).put_rest(look, &notice.text, self.columns()));
+            self.put(y, Row::of(look, sign).put_rest(look, notice.text.replace('\n', " "), self.columns()));
         }
     }
 
@@ -307,6 +307,16 @@ fn paragraph(look: Look, text: &str, columns: usize) -> Vec<Row> {
 /// A text of one line, over as many as that takes, with blanks before each.
 fn sentence(look: Look, blanks: &str, text: &str, columns: usize) -> Vec<Row> {
     behind(blanks, look, &wrapped_line(text, columns.saturating_sub(width(blanks))))
+}
+
+/// Why something is not done: a sentence, and what is said of it in further lines.
+fn reason(why: &str, columns: usize) -> Vec<Row> {
+    let (first, further) = why.split_once('\n').unwrap_or((why, ""));
+    let mut lines = sentence(Look::Bad, "", first, columns);
+    if !further.is_empty() {
+        lines.extend(paragraph(Look::Bad, further, columns));
+    }
+    lines
 }
 
 fn behind(before: &str, look: Look, lines: &[String]) -> Vec<Row> {

@@ -4,7 +4,7 @@ use super::State;
 use super::chat::Conversation;
 use super::learn::Listening;
 use super::line::Line;
-use super::live::Pane;
+use super::live::{Pane, RowKind};
 use super::overlay::{About, Explanation, Overlay, Then};
 use crate::api::{Act, Query};
 use crate::input::{Command, Context, Screen};
@@ -41,10 +41,11 @@ impl State {
         match command {
             Command::SwitchMode => self.status.as_ref().is_some_and(|status| status.modes.len() > 1),
             Command::Lock => self.status.is_some(),
-            Command::Open if self.screen == Screen::Live => self.event_to_explain().is_some(),
+            Command::Open if self.screen == Screen::Live => self.row_to_open().is_some(),
             Command::Open => !self.chat.list.is_empty(),
             Command::Map if self.screen == Screen::Live => self.chosen_source().is_some(),
             Command::Map => !self.learn.learned.controls.is_empty(),
+            Command::SetUp => self.source_to_set_up().is_some(),
             Command::Mute => self.live.pane == Pane::Sources && self.chosen_source().is_some(),
             Command::Clear => match self.screen {
                 Screen::Live => !self.live.filter.is_empty() || self.live.only.is_some() || self.live.paused.is_some(),
@@ -61,6 +62,8 @@ impl State {
             Command::Write => conversation.is_some(),
             Command::ListenStart => self.learn.listening == Listening::No,
             Command::ListenStop => self.session().is_some(),
+            Command::Gesture => self.has_gesture(),
+            Command::Complete => self.is_typing_action(),
             Command::NextMode | Command::AnyDevice => !self.learn.learned.controls.is_empty(),
             _ => true,
         }
@@ -106,7 +109,15 @@ impl State {
                 }
             }
             Command::Map if self.screen == Screen::Live => self.map_source(),
-            Command::Map => self.ask_action(""),
+            Command::Map => {
+                self.learn.refused = None;
+                self.ask_action("");
+            }
+            Command::SetUp => {
+                if let Some(device) = self.source_to_set_up() {
+                    self.requests.act(Act::SetUp { device });
+                }
+            }
             Command::Mute => self.mute(),
             Command::SwitchMode => {
                 let mode = self.status.as_ref().and_then(|status| status.modes.get(self.mode_at)).cloned();
@@ -144,9 +155,11 @@ impl State {
                 self.learn.mode = modes.get(next).cloned();
             }
             Command::AnyDevice => self.learn.any = !self.learn.any,
+            Command::Gesture => self.learn.is_plain = !self.learn.is_plain,
             Command::Yes => self.agreed(),
             Command::No => self.overlay = None,
             Command::Submit => self.submit(),
+            Command::Complete => self.complete(),
             Command::EraseBack => self.edit(Line::erase_back),
             Command::EraseAhead => self.edit(Line::erase_ahead),
             Command::EraseAll => self.edit(Line::erase_all),
@@ -256,12 +269,16 @@ impl State {
 
     pub(super) fn open(&mut self) {
         if self.screen == Screen::Live {
-            let Some(row) = self.event_to_explain() else { return };
+            let Some(row) = self.row_to_open() else { return };
             let row = row.clone();
-            let (device, event) = (row.source.clone(), row.text.clone());
+            let explain = Query::Explain { device: row.source.clone(), event: row.text.clone() };
+            let is_event = row.kind == RowKind::Event;
             self.live.choose_row(row.number);
             self.overlay = Some(Overlay::Explanation(Explanation { row, rules: None, scroll: 0 }));
-            self.requests.ask(Query::Explain { device, event });
+            // Of what is no event there is nothing to explain: it is all in the row.
+            if is_event {
+                self.requests.ask(explain);
+            }
         } else if let Some(view) = self.chat.list.get(self.chat.at) {
             self.chat.open = Some(Conversation::new(view.id));
             self.ask_for_conversation();

@@ -185,10 +185,7 @@ impl State {
                 self.chat.list = list;
             }
             Reply::Plan(view) => self.plans.take_view(view.plan.id.clone(), Ok(view)),
-            Reply::Learned(learned) => {
-                self.learn.at = 0;
-                self.learn.learned = *learned;
-            }
+            Reply::Learned(learned) => self.take_learned(*learned),
             _ => {}
         }
     }
@@ -208,13 +205,17 @@ impl State {
                 self.requests.ask(Query::Status);
             }
             Reply::Proposed(id) => {
-                if self.screen == Screen::Learn && self.overlay.is_none() {
+                let is_setup = matches!(act, Act::SetUp { .. });
+                let asked_on = if is_setup { Screen::Live } else { Screen::Learn };
+                if self.screen == asked_on && self.overlay.is_none() {
                     self.screen = Screen::Plans;
                 }
                 self.requests.ask(Query::Plans);
                 self.ask_for_plan(id.clone());
                 self.plans.wanted = Some(id);
-                self.stop_listening();
+                if !is_setup {
+                    self.stop_listening();
+                }
             }
             _ => {}
         }
@@ -248,11 +249,8 @@ impl State {
             }
             // What was typed is not lost.
             Act::Say { id, text } => self.write(*id, text, Some(&why)),
-            Act::Propose(proposal) => {
-                self.ask_action(&proposal.action);
-                // The line that is typed in stands where notices do.
-                self.learn.refused = Some(why.clone());
-            }
+            // Said beside the line, which stands where notices do: a notice would be seen when it is over.
+            Act::Propose(proposal) if self.ask_action_again(proposal, &why) => return,
             Act::Apply { .. } | Act::Reject { .. } => self.requests.ask(Query::Plans),
             _ => {}
         }

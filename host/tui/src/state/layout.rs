@@ -11,7 +11,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::State;
-use super::live::{Pane, Row};
+use super::live::{Pane, Row, RowKind};
 use crate::input::{Binding, Command, Context, Screen, bindings};
 
 /// The size of a terminal that is needed.
@@ -224,6 +224,10 @@ pub(crate) fn help(state: &State) -> Vec<Help> {
 fn word(state: &State, binding: &Binding) -> &'static str {
     match binding.command {
         Command::Pause if state.live.paused.is_some() => "go on",
+        Command::Open if state.screen == Screen::Live => match state.row_to_open() {
+            Some(row) if row.kind != RowKind::Event => "read",
+            _ => binding.word,
+        },
         Command::OtherPane if state.live.pane == Pane::Sources => "events",
         Command::Lock if state.status.as_ref().is_some_and(|status| status.lock.is_some()) => "unlock",
         Command::Mute => {

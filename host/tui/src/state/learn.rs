@@ -9,7 +9,7 @@ use super::State;
 use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::action_keys::ActionKey;
-use crate::api::{Act, Query};
+use crate::api::{Act, Proposal, Query};
 use crate::input::Screen;
 
 /// How long a control has to rest before what was moved is asked for; longer than the pause in a double tap.
@@ -43,6 +43,10 @@ pub(crate) struct Learn {
     /// The mode that the mapping is for; `None` for every mode.
     pub(crate) mode: Option<String>,
     pub(crate) any: bool,
+    /// Whether the mapping waits for the control alone, whatever gesture was made of it.
+    pub(crate) is_plain: bool,
+    /// Whether something was moved that the host was not asked for yet.
+    pub(crate) is_moving: bool,
     pub(crate) actions: Vec<(String, String)>,
     /// The action whose name is typed, and the keys that it takes.
     pub(crate) keys: Option<(String, Vec<ActionKey>)>,
@@ -70,8 +74,10 @@ impl State {
         if before.is_some_and(|before| before != count) {
             let first = self.learn.moved.map_or(self.now, |(first, _)| first);
             self.learn.moved = Some((first, self.now));
+            self.learn.is_moving = true;
         }
-        let Some((first, last)) = self.learn.moved else { return };
+        // The control that an action is typed for stays chosen; what is moved meanwhile is asked for afterwards.
+        let Some((first, last)) = self.learn.moved.filter(|_| !self.is_typing_action()) else { return };
         if self.now - last >= SETTLE_TIME || self.now - first >= MAX_SETTLE {
             self.learn.moved = None;
             if let Some(session) = self.session() {
@@ -82,6 +88,7 @@ impl State {
 
     pub(super) fn listen(&mut self, device: Option<String>) {
         self.learn.learned = Learned::default();
+        (self.learn.is_plain, self.learn.is_moving) = (false, false);
         self.learn.device.clone_from(&device);
         self.learn.listening = Listening::Starting;
         self.requests.act(Act::Listen { device });
@@ -94,10 +101,62 @@ impl State {
         }
     }
 
-    /// Asks what the chosen control should do; what stands in front of the screen stays there.
-    pub(super) fn ask_action(&mut self, text: &str) {
-        if self.screen == Screen::Learn && self.overlay.is_none() {
+    /// Takes in what was moved. An answer that comes while an action is typed is dropped, and asked for again afterwards:
+    /// the action is for the control that was chosen.
+    pub(super) fn take_learned(&mut self, learned: Learned) {
+        if self.is_typing_action() {
+            self.learn.moved.get_or_insert((self.now, self.now));
+            return;
+        }
+        self.learn.at = 0;
+        (self.learn.is_plain, self.learn.is_moving) = (false, false);
+        self.learn.learned = learned;
+    }
+
+    /// Whether the line in front is one for an action.
+    pub(super) fn is_typing_action(&self) -> bool {
+        matches!(&self.overlay, Some(Overlay::Line(Prompt { purpose: Purpose::Action, .. })))
+    }
+
+    /// Asks what the chosen control should do; what stands in front of the screen stays there. Returns whether it asks.
+    pub(super) fn ask_action(&mut self, text: &str) -> bool {
+        let is_free = self.screen == Screen::Learn && self.overlay.is_none();
+        if is_free {
             self.overlay = Some(Overlay::Line(Prompt::new("action", Line::new(text), Purpose::Action)));
+        }
+        is_free
+    }
+
+    /// Asks again for an action that was refused, for the control that it was typed for. Returns whether it asks.
+    pub(super) fn ask_action_again(&mut self, proposal: &Proposal, why: &str) -> bool {
+        let asks = self.ask_action(&proposal.action);
+        if asks {
+            self.learn.learned.clone_from(&proposal.learned);
+            (self.learn.at, self.learn.is_plain) = (proposal.control, proposal.is_plain);
+            self.learn.refused = Some(why.to_owned());
+        }
+        asks
+    }
+
+    /// Whether a gesture was made of the chosen control.
+    pub(super) fn has_gesture(&self) -> bool {
+        self.learn.learned.controls.get(self.learn.at).is_some_and(|control| control.gesture().is_some())
+    }
+
+    /// Writes what is certain of an action: the name that only one begins with, and then the keys that it needs.
+    pub(super) fn complete(&mut self) {
+        let Some(Overlay::Line(Prompt { line, purpose: Purpose::Action, .. })) = &mut self.overlay else { return };
+        let typed = line.text().trim().to_owned();
+        let keys = self.learn.keys.as_ref().filter(|(name, _)| name.eq_ignore_ascii_case(&typed));
+        let mut fitting = self.learn.actions.iter().filter(|(name, _)| begins(name, &typed));
+        let completed = match (keys, fitting.next(), fitting.next()) {
+            (Some((name, keys)), ..) => with_needed(name, keys),
+            (None, Some((name, _)), None) => Some(Line::between(name, "")),
+            _ => None,
+        };
+        if let Some(completed) = completed {
+            *line = completed;
+            self.typed();
         }
     }
 
@@ -114,4 +173,21 @@ impl State {
             self.learn.keys = Some((name, Vec::new()));
         }
     }
+}
+
+/// Whether the name of an action, with that of its feature or without, begins as what is typed.
+pub(crate) fn begins(name: &str, typed: &str) -> bool {
+    let (name, typed) = (name.to_lowercase(), typed.to_lowercase());
+    let short = name.rsplit(':').next().unwrap_or_default();
+    short.starts_with(&typed) || name.starts_with(&typed)
+}
+
+/// An action with the keys that it needs, and the cursor in the value of the first. `None` if it needs none.
+fn with_needed(name: &str, keys: &[ActionKey]) -> Option<Line> {
+    let quote = |key: &ActionKey| if key.is_text { "\"" } else { "" };
+    let mut needed = keys.iter().filter(|key| key.required);
+    let first = needed.next()?;
+    let further: String = needed.map(|key| format!(", {} = {q}{q}", key.name, q = quote(key))).collect();
+    let behind = format!("{}{further} }}", quote(first));
+    Some(Line::between(&format!("{name} {{ {} = {}", first.name, quote(first)), &behind))
 }

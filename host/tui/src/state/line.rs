@@ -17,6 +17,15 @@ impl Line {
         Self { text: text.to_owned(), cursor: text.len() }
     }
 
+    /// A line with the cursor between two texts.
+    pub(crate) fn between(before: &str, behind: &str) -> Self {
+        let mut line = Self::default();
+        line.insert(behind);
+        line.first();
+        line.insert(before);
+        line
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -89,5 +98,6 @@ mod tests {
         line.first();
         line.erase_back();
         assert_eq!(line.parts(), ("", "a音"));
+        assert_eq!(Line::between("a\u{1b}", "ü\n").parts(), ("a", "ü "));
     }
 }

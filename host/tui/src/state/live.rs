@@ -447,10 +447,10 @@ impl Live {
 }
 
 impl State {
-    /// The chosen event, if it can be explained: its text has to be whole.
-    pub(super) fn event_to_explain(&self) -> Option<&Row> {
+    /// The chosen row, if it can be opened. An event is explained, for which its text has to be whole.
+    pub(super) fn row_to_open(&self) -> Option<&Row> {
         let row = if self.live.pane == Pane::Rows { self.live.chosen_row() } else { None };
-        row.filter(|row| row.kind == RowKind::Event && !row.is_cut)
+        row.filter(|row| row.kind != RowKind::Event || !row.is_cut)
     }
 
     /// Every source, as it is listed.
@@ -467,6 +467,12 @@ impl State {
                 row.map(|row| row.source.clone())
             }
         }
+    }
+
+    /// The device of the chosen source or event, if no binding has it.
+    pub(super) fn source_to_set_up(&self) -> Option<String> {
+        let device = self.chosen_source()?;
+        self.sources().iter().any(|source| source.is_unbound && source.device == device).then_some(device)
     }
 
     pub(super) fn map_source(&mut self) {

@@ -95,11 +95,11 @@ pub(crate) enum Purpose {
     Phrase { phrase: Phrase, act: Box<Act> },
 }
 
-/// An event that was opened.
+/// An event, or something else that happened, that was opened.
 #[derive(Debug)]
 pub(crate) struct Explanation {
     pub(crate) row: Row,
-    /// `None` until the host has answered.
+    /// `None` until the host has answered, and of what is no event.
     pub(crate) rules: Option<Result<Vec<Explained>, String>>,
     pub(crate) scroll: usize,
 }
@@ -166,7 +166,7 @@ impl State {
                 self.learn.refused = None;
                 let mode = self.learn.mode.clone();
                 let (learned, control, any) = (self.learn.learned.clone(), self.learn.at, self.learn.any);
-                let proposal = Proposal { learned, control, action: text, mode, any };
+                let proposal = Proposal { learned, control, action: text, mode, any, is_plain: self.learn.is_plain };
                 self.requests.act(Act::Propose(Box::new(proposal)));
             }
             Purpose::Phrase { phrase, act } if phrase.is_met(&text) => self.requests.act(*act),

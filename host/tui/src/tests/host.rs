@@ -146,6 +146,14 @@ pub(super) fn end_of_turn(number: u64) -> Vec<Recorded> {
     read(json!([{ "number": number, "at": 0, "kind": "turn_ended", "outcome": "done" }]))
 }
 
+/// The answer that a control of this kind was moved, in the session that [`answer`] begins.
+pub(super) fn moved(kind: &str) -> FromHost {
+    let control = json!({ "device": "desk", "kind": kind, "evidence": [], "last": "cc 7 1", "toml": "trigger = {}" });
+    let learned = read(json!({ "controls": [control], "unbound": [] }));
+    let request = Box::new(Request::Query(Query::Learned { session: 5 }));
+    FromHost::Answered { request, result: Ok(Reply::Learned(learned)) }
+}
+
 /// What a host answers.
 pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply, String> {
     let strings = |value: Value| -> Vec<(String, String)> { read(value) };
@@ -180,7 +188,7 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
         },
         Request::Act(Act::Begin) => Reply::Begun(1),
         Request::Act(Act::Listen { .. }) => Reply::Listening(5),
-        Request::Act(Act::Propose(_)) => Reply::Proposed(PLAN.to_owned()),
+        Request::Act(Act::Propose(_) | Act::SetUp { .. }) => Reply::Proposed(PLAN.to_owned()),
         Request::Act(_) => Reply::Done(text.to_owned()),
     })
 }

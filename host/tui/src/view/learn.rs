@@ -1,13 +1,15 @@
 //! The screen Learn: what was moved, and the mapping that is made of it.
 
 use conductor_learn_mapping::{Control, Gesture, Unbound};
+use conductor_ports::status::{BindingStatus, DiscoveredPort, SideState};
+use conductor_ports::{Direction, Protocol};
 
-use super::{Part, field, sentence, title};
+use super::{Part, field, reason, sentence, title};
 use crate::action_keys::ActionKey;
 use crate::input::{Command, Context, key_of};
 use crate::state::State;
 use crate::state::layout;
-use crate::state::learn::Listening;
+use crate::state::learn::{Listening, begins};
 use crate::state::overlay::{Overlay, Prompt, Purpose};
 use crate::text::{Look, Row};
 
@@ -32,14 +34,15 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
             key_of(Context::Learn, Command::ListenStart),
             key_of(Context::Live, Command::Map)
         ),
-        (_, true) => "nothing was moved yet",
+        (_, true) if learn.is_moving => "something moves: it is listed once it rests",
+        (_, true) => "nothing was moved since: what came before does not count",
         (_, false) => "something came, but nothing that a mapping can wait for",
     };
     let lines: Vec<Row> = learn.learned.controls.iter().map(row).collect();
     let above = Part::list(head, lines, learn.at, why);
     let below = match &state.overlay {
         Some(Overlay::Line(Prompt { purpose: Purpose::Action, line, .. })) => Part::text(
-            title("Actions").put(Look::Dim, "TYPE, TYPE VALUE or TYPE { key = value } "),
+            title("Actions").put(Look::Dim, r#"TYPE, TYPE VALUE or TYPE { key = "text", other = 1 } "#),
             actions(state, line.text(), columns),
             0,
         ),
@@ -63,35 +66,68 @@ fn control(state: &State, columns: usize) -> Vec<Row> {
     }
     lines.extend(field("evidence", Look::Plain, &control.evidence.join("; "), columns));
     lines.extend(field("trigger", Look::Accent, &control.toml, columns));
-    for Gesture { kind, evidence, toml } in &control.gestures {
+    for gesture in &control.gestures {
+        let Gesture { kind, evidence, toml } = gesture;
         lines.extend(field("gesture", Look::Plain, &format!("{kind}: {evidence}"), columns));
         lines.extend(field("", Look::Accent, toml, columns));
+        if control.gesture() == Some(gesture) {
+            lines.extend(field("", Look::Doubt, &waits_for(gesture, learn.is_plain), columns));
+        }
     }
     lines
+}
+
+/// Which of a control and its gesture the mapping waits for, and how that is changed.
+fn waits_for(Gesture { kind, .. }: &Gesture, is_plain: bool) -> String {
+    let key = key_of(Context::Learn, Command::Gesture);
+    match is_plain {
+        true => format!("the mapping waits for the control alone; {key}: for the {kind}"),
+        false => format!("the mapping waits for the {kind}; {key}: for the control alone"),
+    }
 }
 
 /// Why what was typed last was refused, the types of actions that begin as what is typed, and the keys of the one that is.
 fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
     let typed = typed.split(' ').next().unwrap_or_default().to_lowercase();
-    let fit = |(name, _): &&(String, String)| {
-        let short = name.rsplit(':').next().unwrap_or_default().to_lowercase();
-        short.starts_with(&typed) || name.to_lowercase().starts_with(&typed)
-    };
+    let fit = |(name, _): &&(String, String)| begins(name, &typed);
     let row = |(name, what): &(String, String)| {
         Row::of(Look::Plain, " ").cell(Look::Strong, name, 30).put_rest(Look::Dim, what, columns)
     };
     let rows = layout::lower_rows(state);
-    let mut lines = state.learn.refused.as_ref().map_or_else(Vec::new, |why| sentence(Look::Bad, "", why, columns));
+    let mut lines = state.learn.refused.as_ref().map_or_else(Vec::new, |why| reason(why, columns));
+    let control = state.learn.learned.controls.get(state.learn.at);
+    if let Some(gesture) = control.and_then(Control::gesture).filter(|_| !state.learn.is_plain) {
+        lines.extend(sentence(Look::Doubt, "", &format!("the mapping waits for the {}", gesture.kind), columns));
+    }
     let before = lines.len();
     lines.extend(state.learn.actions.iter().filter(fit).take(rows).map(row));
     if lines.len() == before {
         lines.extend(sentence(Look::Dim, "", "no action is known that begins so", columns));
     }
     let keys = state.learn.keys.iter().filter(|(name, _)| name.to_lowercase() == typed).flat_map(|(_, keys)| keys);
-    for ActionKey { name, required, help } in keys {
+    for ActionKey { name, required, help, .. } in keys {
         let needed = if *required { "needed" } else { "" };
         let row = Row::of(Look::Plain, "   ").cell(Look::Accent, name, 20).cell(Look::Doubt, needed, 8);
         lines.push(row.put_rest(Look::Dim, help, columns));
     }
+    if matches!(typed.as_str(), "sendmidi" | "midiforward") {
+        let outputs = outputs(state);
+        let said = if outputs.is_empty() { "there are none now".to_owned() } else { outputs.join(", ") };
+        lines.extend(field("outputs", Look::Plain, &said, columns));
+    }
     lines
+}
+
+/// What MIDI can be sent to now, as an action names it: bindings whose output is there, then ports that no binding has.
+fn outputs(state: &State) -> Vec<String> {
+    let Some(ports) = state.status.as_ref().map(|status| &status.ports) else { return Vec::new() };
+    let has_output = |binding: &&BindingStatus| {
+        binding.protocol == Protocol::Midi
+            && binding.output.as_ref().is_some_and(|output| output.state == SideState::Bound)
+    };
+    let bound = ports.bindings.iter().filter(has_output).map(|binding| format!("{:?}", binding.alias));
+    let is_free = |port: &&DiscoveredPort| {
+        port.port.protocol == Protocol::Midi && port.port.direction == Direction::Output && port.bindings.is_empty()
+    };
+    bound.chain(ports.ports.iter().filter(is_free).map(|port| format!("{:?}", port.device))).collect()
 }

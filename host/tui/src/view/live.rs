@@ -1,6 +1,6 @@
 //! The screen Live: sources with their rates, events as they come, and an event that is opened.
 
-use super::{Part, more_columns, rate, sentence, title, width};
+use super::{Part, field, more_columns, paragraph, rate, sentence, title, width};
 use crate::state::State;
 use crate::state::layout;
 use crate::state::live::{Listed, Pane, Row as Happened, RowKind};
@@ -86,11 +86,36 @@ fn happened(row: &Happened, device: usize, columns: usize) -> Row {
     line.put(Look::Good, "─▶ ").put_rest(Look::Good, row.rules.join(", "), columns)
 }
 
-/// An event that is opened: what it is, and which rules look at it.
+/// What else happened and is opened: all of it.
+fn incident(row: &Happened, scroll: usize, columns: usize) -> Part {
+    let mut lines = Vec::new();
+    if !row.source.is_empty() {
+        lines.extend(field("of", Look::Plain, &row.source, columns));
+    }
+    if let Some(at) = row.at {
+        lines.extend(field("at", Look::Plain, &seconds(at), columns));
+    }
+    let look = if row.kind == RowKind::Trouble { Look::Bad } else { Look::Plain };
+    lines.extend(paragraph(look, &row.text, columns));
+    if row.is_cut {
+        lines.push(Row::of(Look::Dim, "the rest was not kept"));
+    }
+    Part::text(title("What happened"), lines, scroll)
+}
+
+/// When something happened.
+fn seconds(at: u64) -> String {
+    format!("{:.6} s after the host's start", at as f64 / 1e9)
+}
+
+/// An event that is opened: what it is, and which rules look at it. Of what is no event, what it is.
 pub(super) fn explanation(open: &Explanation, columns: usize) -> Part {
     let row = &open.row;
+    if row.kind != RowKind::Event {
+        return incident(row, open.scroll, columns);
+    }
     let mut lines = Vec::new();
-    let mut say = |about: &str, text: &str| lines.extend(super::field(about, Look::Plain, text, columns));
+    let mut say = |about: &str, text: &str| lines.extend(field(about, Look::Plain, text, columns));
     say("device", &row.source);
     say("event", &row.text);
     if !row.control.is_empty() {
@@ -100,7 +125,7 @@ pub(super) fn explanation(open: &Explanation, columns: usize) -> Part {
         say("channel", &channel.to_string());
     }
     if let Some(at) = row.at {
-        say("at", &format!("{:.6} s after the host's start", at as f64 / 1e9));
+        say("at", &seconds(at));
     }
     say("fired", &if row.rules.is_empty() { "nothing".to_owned() } else { row.rules.join(", ") });
     lines.push(Row::new());

@@ -2,11 +2,12 @@
 
 use conductor_host::control::trouble::TroublesomeClient;
 use conductor_host::host::status::Status;
-use conductor_ports::status::{BindingStatus, Health, PortState};
+use conductor_ports::status::{BindingStatus, DiscoveredPort, Health, PortState};
 use conductor_stdx::plural::{plural, plural_u64};
 use conductor_terminal::duration;
 
 use super::{Part, field, megabytes, title};
+use crate::input::{Command, Context, Screen, key_of};
 use crate::state::{Link, State};
 use crate::text::{Look, Row};
 
@@ -42,6 +43,11 @@ fn lines(status: &Status, columns: usize) -> Vec<Row> {
         None => say("lock", Look::Plain, "not locked"),
     }
     say("rules", Look::Plain, &format!("{}, of {}", status.rules, status.config));
+    if status.rules == 0 && status.refused.is_none() {
+        let live = key_of(Context::Everywhere, Command::Show(Screen::Live));
+        let map = key_of(Context::Live, Command::Map);
+        say("", Look::Doubt, &format!("nothing is mapped yet: on screen {live}, {map} maps what you move"));
+    }
     if let Some(refused) = &status.refused {
         say("", Look::Bad, &format!("refused: {refused}; `conductor config validate` says why"));
     }
@@ -70,7 +76,12 @@ fn lines(status: &Status, columns: usize) -> Vec<Row> {
             PortState::Failed(why) => say("", Look::Bad, &format!("✗ {}: {why}", port.port.name)),
             PortState::Ambiguous(alias) => say("", Look::Doubt, &format!("? {}: could be {alias}", port.port.name)),
             PortState::OverLimit => say("", Look::Doubt, &format!("? {}: too many are open", port.port.name)),
-            PortState::Open | PortState::Idle | PortState::Ignored => {}
+            // Those that people type and point with are opened for a binding only, and say nothing here until then.
+            PortState::Idle if port.port.protocol.is_private() => {}
+            PortState::Open | PortState::Idle | PortState::Ignored => {
+                let (look, sign) = if port.connected { (Look::Good, "●") } else { (Look::Dim, "·") };
+                say("", look, &format!("{sign} {} {}{}", port.port.direction, port.label, whose(port)));
+            }
         }
         if port.malformed + port.lost > 0 {
             let text = format!("! {}: {} malformed, {} lost", port.port.name, port.malformed, port.lost);
@@ -114,6 +125,15 @@ fn lines(status: &Status, columns: usize) -> Vec<Row> {
         None => say("audit", Look::Plain, &format!("{} since the start", plural_u64(status.audit.written, "row"))),
     }
     out
+}
+
+/// What a port is to the configuration: whose it is, or why it has nobody.
+fn whose(port: &DiscoveredPort) -> String {
+    match (&port.state, port.bindings.as_slice()) {
+        (PortState::Ignored, _) => ": left alone, as `ignore_ports` says".to_owned(),
+        (_, []) => String::new(),
+        (_, bindings) => format!(", bound to {}", bindings.join(", ")),
+    }
 }
 
 /// How a binding is, as a look and as a sign.
