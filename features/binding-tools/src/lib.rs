@@ -300,6 +300,30 @@ fn healths(reader: &Reader, alias: Option<&str>, after: Option<i64>) -> Result<H
     Ok(Healths { bindings, total, next })
 }
 
+/// A port's name without the word for its direction at the end.
+fn without_direction(name: &str) -> &str {
+    let is_direction = |word: &str| ["in", "out"].iter().any(|known| word.eq_ignore_ascii_case(known));
+    name.rsplit_once(' ').filter(|(_, word)| is_direction(word)).map_or(name, |(rest, _)| rest)
+}
+
+/// The output of an input's device that the input's name does not match: it is called alike but for the word for its
+/// direction. `None` if an output has the same name, none has one like it, or several do.
+fn output_of<'p>(input: &host_state::Port, ports: &'p [host_state::Port]) -> Option<&'p host_state::Port> {
+    if input.direction != host_state::Direction::Input {
+        return None;
+    }
+    let is_its = |port: &&host_state::Port| {
+        port.direction == host_state::Direction::Output
+            && port.protocol == input.protocol
+            && without_direction(&port.name) == without_direction(&input.name)
+    };
+    let mut outputs = ports.iter().filter(is_its);
+    match (outputs.next(), outputs.next()) {
+        (Some(output), None) if output.name != input.name && output.binding.is_none() => Some(output),
+        _ => None,
+    }
+}
+
 fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Suggestion, Error> {
     let ports = reader.ports()?;
     let is_it = |found: &&host_state::Port| found.device == port || found.name == port;
@@ -317,14 +341,20 @@ fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Sugge
     if !matchers.contains(&by_name) {
         matchers.push(by_name);
     }
+    let by_name_alone = matchers.len() == 1;
+    let output = output_of(found, &ports).filter(|_| by_name_alone && twins == 1);
+    matchers.extend(output.map(|output| Matcher::exact_name(&output.name)));
     let aliases: Vec<String> = reader.bindings()?.into_iter().map(|binding| binding.alias).collect();
     let alias = alias.unwrap_or_else(|| {
         conductor_device_profile::alias_for(&found.name, &aliases.iter().map(String::as_str).collect::<Vec<_>>())
     });
-    let first = matchers.first().map(Matcher::toml).unwrap_or_default();
-    let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = \"{}\"\nmatchers = [{first}]\n", found.protocol);
-    let next = if twins > 1 && matchers.len() == 1 {
+    let used = if output.is_some() { matchers.len() } else { 1 };
+    let used = matchers.iter().take(used).map(Matcher::toml).collect::<Vec<_>>().join(", ");
+    let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = \"{}\"\nmatchers = [{used}]\n", found.protocol);
+    let next = if twins > 1 && by_name_alone {
         "no stable property differs from its twin's: conductor_start_learn, and move one of them"
+    } else if output.is_some() {
+        "conductor_create_device_identity with the alias and both matchers: the second is its output, for lights"
     } else {
         "conductor_create_device_identity with the alias and the first matcher"
     };
