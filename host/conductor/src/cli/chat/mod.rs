@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, Subcommand};
 
-use super::{CommandResult, Failure, Output, Paths, plan, signals, tool};
+use super::{CommandResult, Failure, Output, Paths, models, plan, signals, tool};
 use conductor_api::client::Client;
 use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say};
 use conductor_chat::record::{Approval, ChatEvent, Outcome};
@@ -13,7 +13,7 @@ use conductor_host::control::confirmation::Confirmation;
 use conductor_terminal::editor::{LineEditor, Typed};
 use conductor_terminal::{self as terminal, errln};
 
-use commands::Next;
+use commands::{Next, PLAN};
 use shown::Shown;
 
 mod commands;
@@ -100,8 +100,16 @@ pub(super) fn run(places: &Paths, arguments: &ChatArguments) -> CommandResult {
         Some(id) => client.conversation(*id)?.id,
         None => client.begin_conversation(model.as_deref())?.id,
     };
-    let mut talk =
-        Talk { places, client, id, model: model.clone(), json: *json, turn: Arc::default(), shown: Shown::default() };
+    let mut talk = Talk {
+        places,
+        client,
+        id,
+        model: model.clone(),
+        json: *json,
+        has_prompt: text.is_none(),
+        turn: Arc::default(),
+        shown: Shown::default(),
+    };
     talk.end_turns_by_signals()?;
     match text {
         Some(text) => talk.turn(text)?.into_result(),
@@ -149,6 +157,8 @@ struct Talk<'p> {
     /// The model to go on with, once.
     model: Option<String>,
     json: bool,
+    /// Whether it goes on at a prompt, where commands are typed.
+    has_prompt: bool,
     /// The conversation whose turn is under way; 0 if none is, or a signal has it cancelled.
     turn: Arc<AtomicU64>,
     shown: Shown,
@@ -173,6 +183,10 @@ impl Talk<'_> {
 
     fn in_terminal(&mut self) -> CommandResult {
         errln!("conversation {}; /help lists what you can do", self.id);
+        if self.client.models()?.is_empty() {
+            models::none().iter().for_each(|line| errln!("{line}"));
+            errln!("do that in another terminal, and go on here");
+        }
         let mut editor = LineEditor::open(&self.places.home.join(HISTORY), &commands::WORDS)?;
         loop {
             let line = match editor.read("> ")? {
@@ -230,7 +244,8 @@ impl Talk<'_> {
         followed?;
         for id in plans {
             if terminal::is_interactive() && !self.json {
-                plan::offer(self.places, &id)?;
+                let later = if self.has_prompt { PLAN } else { plan::APPLY };
+                plan::offer(self.places, &id, later)?;
             } else {
                 errln!("a plan waits for a person: `conductor plan show {id}`");
             }
