@@ -307,6 +307,30 @@ fn a_plan_that_waits_is_decided_at_the_prompt_of_the_conversation() {
 }
 
 #[test]
+fn what_holds_until_the_host_stops_is_not_said_to_be_for_good() {
+    let model = Model::new(|_, request| {
+        let last = request["messages"].as_array().and_then(|all| all.last());
+        match last.is_some_and(|last| last["role"] == "tool") {
+            true => Reply::Text("it is done"),
+            false => Reply::Calls(vec![("conductor_switch_mode", json!({ "mode": "Play" }))]),
+        }
+    });
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.prompt();
+    terminal.type_line("play");
+    terminal.expect("conductor_switch_mode changes what holds until the host stops");
+    terminal.expect("Call it? [y/N]");
+    let lines = terminal.screen.lines();
+    assert_eq!(lines.last().map(String::as_str), Some("Call it? [y/N]"), "{lines:?}");
+    terminal.type_line("y");
+    terminal.expect("it is done");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
 fn ctrl_c_ends_the_turn_and_not_the_program() {
     let model = Model::new(|number, _| match number {
         0 => Reply::Hang("one two "),
