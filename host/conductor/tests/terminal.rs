@@ -331,6 +331,28 @@ fn what_holds_until_the_host_stops_is_not_said_to_be_for_good() {
 }
 
 #[test]
+fn who_waits_for_a_model_sees_that_and_nothing_is_left_of_it() {
+    let (answer, awaited) = std::sync::mpsc::channel::<()>();
+    let awaited = std::sync::Mutex::new(awaited);
+    let model = Model::new(move |_, _| {
+        let _ = awaited.lock().unwrap().recv();
+        Reply::Text("here it is")
+    });
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.prompt();
+    terminal.type_line("hello");
+    terminal.expect("waiting for local, ");
+    answer.send(()).unwrap();
+    terminal.expect("  here it is");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    let (code, lines) = terminal.end();
+    assert_eq!(code, Some(0), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("waiting for")), "{lines:?}");
+}
+
+#[test]
 fn ctrl_c_ends_the_turn_and_not_the_program() {
     let model = Model::new(|number, _| match number {
         0 => Reply::Hang("one two "),

@@ -11,7 +11,7 @@ use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say};
 use conductor_chat::record::{Approval, ChatEvent, Outcome};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_terminal::editor::{LineEditor, Typed};
-use conductor_terminal::{self as terminal, errln};
+use conductor_terminal::{self as terminal, Progress, errln};
 
 use commands::{Next, PLAN};
 use shown::Shown;
@@ -149,6 +149,11 @@ fn ended(outcome: Outcome, why: Option<&str>) -> String {
     }
 }
 
+/// Whether nothing of an event is on the terminal: a person still waits.
+fn shows_nothing(event: &ChatEvent) -> bool {
+    matches!(event, ChatEvent::Reasoning { .. } | ChatEvent::ReasoningEnded { .. } | ChatEvent::CallBegun { .. })
+}
+
 /// A conversation at a terminal, or of one turn.
 struct Talk<'p> {
     places: &'p Paths,
@@ -219,6 +224,7 @@ impl Talk<'_> {
         let after = self.client.say(self.id, &say)?.after;
         self.turn.store(self.id, Ordering::SeqCst);
         let (mut plans, mut end, mut failed) = (Vec::new(), None, None);
+        let mut waiting = None;
         let client = self.client.clone();
         let which = ConversationEvents { after, follow: true };
         let followed = client.conversation_events(self.id, &which, |one| {
@@ -227,7 +233,13 @@ impl Talk<'_> {
                     return false;
                 }
             } else {
+                if !shows_nothing(&one.event) {
+                    waiting = None;
+                }
                 self.shown.event(&one);
+                if let ChatEvent::Asked { model } = &one.event {
+                    waiting = Some(Progress::waiting(format_args!("waiting for {model}")));
+                }
             }
             match one.event {
                 ChatEvent::Plan { plan, .. } => plans.push(plan),
@@ -237,6 +249,7 @@ impl Talk<'_> {
             }
             end.is_none() && failed.is_none()
         });
+        drop(waiting);
         let by_signal = self.turn.swap(0, Ordering::SeqCst) == 0;
         if let Some(failed) = failed {
             return Err(failed);
