@@ -363,10 +363,10 @@ pub struct Feedback {
     /// Default: the trigger's device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Sent when it has fired.
+    /// Shown from when it has fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fired: Option<Message>,
-    /// Sent while it waits.
+    /// Shown until then; again at a release only with `on`: both, release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Message>,
 }

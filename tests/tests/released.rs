@@ -93,7 +93,7 @@ fn a_release_compiles_nothing_and_trusts_nothing_that_was_altered() {
 #[test]
 fn commands_of_a_release_compile_nothing_before_its_first_start() {
     let release = Release::new();
-    for arguments in [&["config", "validate"][..], &["feature", "list"], &["explain", "pads: note-on 36 100"]] {
+    for arguments in [&["config", "validate"][..], &["feature", "list"], &["explain", "pads note-on 36 100"]] {
         let home = Home::untouched();
         home.configure("");
         let end = Process::start(&mut release.command(&home, arguments)).wait().0;

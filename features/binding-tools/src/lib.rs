@@ -22,7 +22,7 @@ pub mod pairing;
 
 use bindings::{Bindings, Impact, NewBinding, Protocol, Update, Written};
 use matcher::Matcher;
-use pairing::{binding_toml, paired_output};
+use pairing::paired_output;
 
 struct BindingTools;
 
@@ -302,6 +302,19 @@ fn healths(reader: &Reader, alias: Option<&str>, after: Option<i64>) -> Result<H
     Ok(Healths { bindings, total, next })
 }
 
+/// The output of an input's device that the input's name does not match. `None` if there is none, or a binding has it.
+fn output_of<'p>(input: &host_state::Port, ports: &'p [host_state::Port]) -> Option<&'p host_state::Port> {
+    if input.direction != host_state::Direction::Input {
+        return None;
+    }
+    let is_output =
+        |port: &&host_state::Port| port.direction == host_state::Direction::Output && port.protocol == input.protocol;
+    let outputs: Vec<&host_state::Port> = ports.iter().filter(is_output).collect();
+    let name = paired_output(&input.name, outputs.iter().map(|output| output.name.as_str()))?;
+    let is_free = |port: &&host_state::Port| port.binding.is_none() && !matches!(port.state, PortState::Ignored);
+    outputs.into_iter().find(|output| output.name == name).filter(is_free)
+}
+
 fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Suggestion, Error> {
     let ports = reader.ports()?;
     let is_it = |found: &&host_state::Port| found.device == port || found.name == port;
@@ -317,24 +330,22 @@ fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Sugge
     let by_name = Matcher::exact_name(&found.name);
     let twins = ports.iter().filter(|other| other.name == found.name && other.direction == found.direction).count();
     if !matchers.contains(&by_name) {
-        matchers.push(by_name.clone());
+        matchers.push(by_name);
     }
+    let by_name_alone = matchers.len() == 1;
+    let output = output_of(found, &ports).filter(|_| by_name_alone && twins == 1);
+    matchers.extend(output.map(|output| Matcher::exact_name(&output.name)));
     let aliases: Vec<String> = reader.bindings()?.into_iter().map(|binding| binding.alias).collect();
     let alias = alias.unwrap_or_else(|| {
         conductor_device_profile::alias_for(&found.name, &aliases.iter().map(String::as_str).collect::<Vec<_>>())
     });
-    let outputs = ports.iter().filter(|other| {
-        let is_free = other.binding.is_none() && !matches!(other.state, PortState::Ignored);
-        is_free && other.direction == host_state::Direction::Output && other.protocol == found.protocol
-    });
-    let output = match found.direction {
-        host_state::Direction::Input => paired_output(&found.name, outputs.map(|other| other.name.as_str())),
-        host_state::Direction::Output => None,
-    };
-    let first = matchers.first().unwrap_or(&by_name);
-    let toml = binding_toml(&alias, &found.protocol.to_string(), first, output);
-    let next = if twins > 1 && matchers.len() == 1 {
+    let used = if output.is_some() { matchers.len() } else { 1 };
+    let used = matchers.iter().take(used).map(Matcher::toml).collect::<Vec<_>>().join(", ");
+    let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = \"{}\"\nmatchers = [{used}]\n", found.protocol);
+    let next = if twins > 1 && by_name_alone {
         "no stable property differs from its twin's: conductor_start_learn, and move one of them"
+    } else if output.is_some() {
+        "conductor_create_device_identity with the alias and both matchers: the second is its output, for lights"
     } else {
         "conductor_create_device_identity with the alias and the first matcher"
     };

@@ -1,7 +1,5 @@
 //! Which output is of the same device as an input: on some systems the two have names of their own, `Pads Out` and `Pads In`.
 
-use super::matcher::Matcher;
-
 /// Words that tell the two directions of a device apart, and nothing else.
 const DIRECTIONS: [&str; 6] = ["in", "out", "input", "output", "capture", "playback"];
 
@@ -14,16 +12,6 @@ pub fn paired_output<'o>(input: &str, outputs: impl IntoIterator<Item = &'o str>
         (Some(output), None) if output != input && !device.is_empty() => Some(output),
         _ => None,
     }
-}
-
-/// A binding for a port, as the configuration has it.
-pub fn binding_toml(alias: &str, protocol: &str, input: &Matcher, output: Option<&str>) -> String {
-    let mut toml =
-        format!("[[bindings]]\nalias = {alias:?}\nprotocol = \"{protocol}\"\nmatchers = [{}]\n", input.toml());
-    if let Some(output) = output {
-        toml.push_str(&format!("output = {{ matchers = [{}] }}\n", Matcher::exact_name(output).toml()));
-    }
-    toml
 }
 
 /// The words of a name, in small letters, without those for a direction.
@@ -52,15 +40,5 @@ mod tests {
         ] {
             assert_eq!(paired_output(input, outputs.iter().copied()), paired, "{input} {outputs:?}");
         }
-    }
-
-    #[test]
-    fn a_binding_has_its_output_where_that_has_another_name() {
-        let written = |output| binding_toml("pads", "midi", &Matcher::exact_name("Pads"), output);
-        let alone = "[[bindings]]\nalias = \"pads\"\nprotocol = \"midi\"\n\
-                     matchers = [{ type = \"exact_name\", value = \"Pads\" }]\n";
-        assert_eq!(written(None), alone);
-        let output = "output = { matchers = [{ type = \"exact_name\", value = \"Pads In\" }] }\n";
-        assert_eq!(written(Some("Pads In")), format!("{alone}{output}"));
     }
 }

@@ -61,8 +61,7 @@ struct Which {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct For {
-    /// An input: a device, or a port's name. Default: the one that fits `profile`; if there is none, the binding
-    /// waits for it.
+    /// An input: a device, or a port's name. Default: the one that fits `profile`, plugged in or not.
     port: Option<String>,
     /// A profile's id. Default: the one that fits the port, or what was heard.
     profile: Option<String>,
@@ -130,7 +129,8 @@ fn get(reader: &Reader, which: Which) -> Result<DeviceProfile, Error> {
                     let none = || {
                         let name = device_profile::shortened(&port.name);
                         Error::Invalid(format!(
-                            "no profile fits \"{name}\"; conductor_start_learn tells what its controls send"
+                            "no profile fits \"{name}\"; conductor_search_devices finds one by maker and name, \
+                             conductor_start_learn tells what its controls send"
                         ))
                     };
                     library.of_port(&port.name, usb(port)).ok_or_else(none)?.0

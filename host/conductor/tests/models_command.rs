@@ -120,6 +120,9 @@ fn what_can_t_be_added_is_told_with_what_can() {
         let output = stage.run(&[&["models"], arguments].concat());
         (output.status.code(), lines(&output))
     };
+    let (code, said) = refused(&["add", "--yes"]);
+    assert!(code == Some(2) && said.contains("name the provider; there are "), "{said}");
+    assert!(said.contains("openai-compatible --url http://localhost:11434/v1"), "{said}");
     let (code, said) = refused(&["add", "litelm", "--yes"]);
     assert!(code == Some(2) && said.contains("did you mean litellm?"), "{said}");
     let (code, said) = refused(&["add", "openai-compatible", "--url", "no address", "--yes"]);

@@ -242,6 +242,117 @@ fn declined(stage: &Stage, model: &Model) {
 }
 
 #[test]
+fn who_names_no_provider_is_shown_them_and_an_only_model_is_taken() {
+    let model = Model::new(|_, request| match request["path"].as_str() {
+        Some("/v1/models") => Reply::Json(json!({ "data": [{ "id": "llama3.2" }] })),
+        _ => Reply::Text("ok"),
+    });
+    let stage = Stage::start(Home::with("[[modes]]\nname = \"Play\"\n"), SimulatedPorts::new());
+    let url = format!("http://localhost:{}/v1", model.port);
+    let mut terminal = at_terminal(&stage, &["models", "add", "--url", &url, "--name", "local"]);
+    terminal.expect("openrouter");
+    terminal.expect("Which provider?");
+    terminal.type_line("openai-compatible");
+    terminal.expect("send requests to localhost");
+    terminal.type_line("y");
+    terminal.expect("the API has one model, llama3.2");
+    let digits = repeated(&mut terminal);
+    terminal.type_line(&digits);
+    terminal.expect("asking local for a word");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(stage.client.models().unwrap().len(), 1);
+}
+
+#[test]
+fn a_conversation_without_a_model_says_at_once_how_one_is_added() {
+    let stage = Stage::start(Home::with("[[modes]]\nname = \"Play\"\n"), SimulatedPorts::new());
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.expect("there is no model; add one: conductor models add anthropic");
+    terminal.expect("go on here");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
+fn a_plan_that_waits_is_decided_at_the_prompt_of_the_conversation() {
+    let mapping = json!({
+        "mode": "Play", "trigger": { "type": "Note", "note": 36 }, "action": { "type": "ModeChange", "mode": "Play" },
+    });
+    let model = Model::new(move |_, request| {
+        let last = request["messages"].as_array().and_then(|all| all.last());
+        match last.is_some_and(|last| last["role"] == "tool") {
+            true => Reply::Text("a plan"),
+            false => Reply::Calls(vec![("conductor_create_mapping", mapping.clone())]),
+        }
+    });
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.prompt();
+    terminal.type_line("map pad 36");
+    terminal.expect("Apply it? [y = yes");
+    terminal.type_line("");
+    terminal.expect("it waits: `/plan ");
+    let lines = terminal.screen.lines();
+    let id = lines.iter().rev().find_map(|line| line.strip_prefix("it waits: `/plan ")?.strip_suffix('`')).unwrap();
+    terminal.prompt();
+    terminal.type_line(&format!("/plan {id}"));
+    terminal.expect("Apply it? [y = yes");
+    terminal.type_line("y");
+    terminal.expect("applied: ");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(stage.home.config().contains("note = 36"), "{}", stage.home.config());
+}
+
+#[test]
+fn what_holds_until_the_host_stops_is_not_said_to_be_for_good() {
+    let model = Model::new(|_, request| {
+        let last = request["messages"].as_array().and_then(|all| all.last());
+        match last.is_some_and(|last| last["role"] == "tool") {
+            true => Reply::Text("it is done"),
+            false => Reply::Calls(vec![("conductor_switch_mode", json!({ "mode": "Play" }))]),
+        }
+    });
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.prompt();
+    terminal.type_line("play");
+    terminal.expect("conductor_switch_mode changes what holds until the host stops");
+    terminal.expect("Call it? [y/N]");
+    let lines = terminal.screen.lines();
+    assert_eq!(lines.last().map(String::as_str), Some("Call it? [y/N]"), "{lines:?}");
+    terminal.type_line("y");
+    terminal.expect("it is done");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
+fn who_waits_for_a_model_sees_that_and_nothing_is_left_of_it() {
+    let (answer, awaited) = std::sync::mpsc::channel::<()>();
+    let awaited = std::sync::Mutex::new(awaited);
+    let model = Model::new(move |_, _| {
+        let _ = awaited.lock().unwrap().recv();
+        Reply::Text("here it is")
+    });
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.prompt();
+    terminal.type_line("hello");
+    terminal.expect("waiting for local, ");
+    answer.send(()).unwrap();
+    terminal.expect("  here it is");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    let (code, lines) = terminal.end();
+    assert_eq!(code, Some(0), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("waiting for")), "{lines:?}");
+}
+
+#[test]
 fn ctrl_c_ends_the_turn_and_not_the_program() {
     let model = Model::new(|number, _| match number {
         0 => Reply::Hang("one two "),

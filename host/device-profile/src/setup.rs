@@ -53,7 +53,10 @@ pub fn setup(
     alias: &str,
 ) -> Vec<Suggested> {
     let is_same = |other: &&SetupPort<'_>| {
-        !other.is_input && fits(profile, other.name, other.usb).is_some_and(|other| other >= fit)
+        // A binding says which output is the device's, however that is called.
+        let is_bound_alike = port.binding.is_some() && other.binding == port.binding;
+        let fits_as_well = || fits(profile, other.name, other.usb).is_some_and(|other| other >= fit);
+        !other.is_input && (is_bound_alike || fits_as_well())
     };
     let output = ports.iter().find(is_same);
     let mut matchers = vec![port.matcher()];
@@ -282,5 +285,25 @@ mod tests {
         assert_eq!(matchers[0]["value"], "Launchpad X LPX MIDI In");
         assert_eq!(matchers[1]["value"], "Launchpad X LPX MIDI Out");
         assert!(parts.len() > 1, "what can be sent to has lights");
+    }
+
+    // A person may say what a port is that no profile fits, and its output is called as little like the device.
+    #[test]
+    fn the_output_of_the_same_binding_has_the_lights_whatever_it_is_called() {
+        let library = Library::bundled();
+        let port = |name, is_input, binding| SetupPort {
+            name,
+            usb: None,
+            is_input,
+            protocol: "midi",
+            binding,
+            told_apart_by: None,
+        };
+        let input = port("Port 1", true, Some("pads"));
+        let outputs = [port("Synth", false, None), port("Port 2", false, Some("pads"))];
+        let profile = library.get("novation-launchpad-x").unwrap();
+        let of = |outputs: &[SetupPort<'_>]| setup(profile, PortFit::Name(0), &input, outputs, "pads");
+        assert!(!of(&outputs).is_empty(), "lights alone: it is bound");
+        assert!(of(&outputs[..1]).is_empty(), "another device's output is not its own");
     }
 }

@@ -76,6 +76,22 @@ fn a_port_of_a_known_device_gives_its_controls_their_names() {
     assert_eq!(name("Some synthesizer", note(0, 36)), None);
 }
 
+// ALSA keeps the first 31 characters of a port's name.
+#[test]
+fn a_name_that_linux_cuts_off_is_of_the_same_device() {
+    let library = Library::bundled();
+    let cut = |name: &str| name.replace('*', "").chars().take(31).collect::<String>();
+    // Those of gamepads are not ALSA's.
+    let is_midi = |profile: &&Profile| !profile.kinds.iter().any(|kind| kind == "gamepad");
+    for profile in library.profiles().iter().filter(is_midi) {
+        for name in &profile.identity.ports.any {
+            let (cut, id) = (cut(name), profile.id.as_str());
+            assert_eq!(library.of_port(&cut, None).map(|(of, _)| of.id.as_str()), Some(id), "{cut:?} of {name:?}");
+        }
+    }
+    assert!(library.of_port("Launchpad Mini MK3 LPMiniMK3 DA", None).is_none(), "its other port");
+}
+
 #[test]
 fn usb_ids_count_more_than_a_name() {
     let library = Library::bundled();

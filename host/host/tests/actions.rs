@@ -235,6 +235,30 @@ fn lights_show_the_mode_and_what_has_fired() {
     assert_eq!([next(), next()], [[0x80, 36, 0], [0x80, 37, 0]]);
 }
 
+// ACT-5: what has fired stays lit; a mapping of the release shows its `idle` with it.
+#[test]
+fn a_light_goes_out_with_the_release_where_a_mapping_is_about_that() {
+    let stage = Stage::new(
+        r#"
+        [[global_mappings]]
+        trigger = { type = "Note", note = "36..37", device = "pads" }
+        action = { type = "Suppress" }
+        feedback = { fired = { message_type = "NoteOn", note = "{note}", velocity = 21 } }
+        [[global_mappings]]
+        trigger = { type = "Note", note = 37, on = "release", device = "pads" }
+        action = { type = "Suppress" }
+        feedback = { idle = { message_type = "NoteOn", note = 37, velocity = 1 } }
+        "#,
+    );
+    let lights = stage.ports.sent("pads").unwrap();
+    let next = || lights.recv_timeout(TEST_TIMEOUT).unwrap();
+    assert_eq!(next(), [0x90, 37, 1], "it waits");
+    for message in [[0x90, 36, 99], [0x80, 36, 0], [0x90, 37, 99], [0x80, 37, 0]] {
+        stage.play("pads", message);
+    }
+    assert_eq!([next(), next(), next()], [[0x90, 36, 21], [0x90, 37, 21], [0x90, 37, 1]]);
+}
+
 const STATE: &str = r#"
     [[variables]]
     name = "mute"

@@ -92,7 +92,9 @@ impl Decision {
     pub(super) fn call(confirmation: &Confirmation, agent: &str) -> Option<Self> {
         let Confirmation { id, tool, effect, shown, phrase, .. } = confirmation;
         let mut message = Lines::new();
-        message.push(format_args!("The agent {agent} wants to call {tool}, which {effect}. It can't be taken back."));
+        // What holds until the host stops can be set back, and needs no second yes.
+        let warning = if phrase.is_some() { " It can't be taken back." } else { "" };
+        message.push(format_args!("The agent {agent} wants to call {tool}, which {effect}.{warning}"));
         message.push("");
         message.push_text(GUTTER, shown);
         let yes = if phrase.is_some() { ["send", "don't send"] } else { ["allow", "don't allow"] };
@@ -212,6 +214,17 @@ mod tests {
             assert_eq!(questions[0].means(&said(action, json!({ "decision": "send" }))), Answer::Open);
         }
         assert_eq!(questions[0].means(&ElicitResult::new(ElicitationAction::Accept)), Answer::Open);
+    }
+
+    #[test]
+    fn only_what_is_asked_twice_is_said_to_be_for_good() {
+        let caller = Caller::client(Door::McpSocket, Scope::Agent, Some("x"));
+        for (tier, for_good) in [(Tier::HardwareIo, true), (Tier::Privileged, true), (Tier::Stateful, false)] {
+            let asked = Confirmations::default().ask(&caller, "builtin:x", tier, "conductor_x", &json!({})).unwrap();
+            let matter = Decision::call(&asked, "x").unwrap();
+            let message = matter.question(0).unwrap().message.to_string();
+            assert_eq!(message.contains("taken back"), for_good, "{tier:?}: {message}");
+        }
     }
 
     #[test]

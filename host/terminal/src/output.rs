@@ -222,6 +222,13 @@ fn clear_transient(error: &mut impl io::Write) {
     }
 }
 
+/// Takes back a line that [`show_transient`] shows, if nothing was written there since.
+pub(super) fn end_transient() {
+    let mut error = io::stderr().lock();
+    clear_transient(&mut error);
+    let _ = error.flush();
+}
+
 /// Whether standard error shows colours.
 pub(super) fn is_error_coloured() -> bool {
     has_colour(&io::stderr())

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::output::{is_error_terminal, print_err_line, show_transient};
+use super::output::{end_transient, is_error_terminal, print_err_line, show_transient};
 
 /// How long work may take without a word, and between two counts.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -21,11 +21,10 @@ pub struct Progress {
 impl Progress {
     /// Begins to count. `what` is what is being done: `compiling lamp.wasm, 12 MB`.
     pub fn start(what: Arguments<'_>) -> Self {
-        let (working, ended) = mpsc::channel();
         let what = what.to_string();
         let begun = Instant::now();
         let on_terminal = is_error_terminal();
-        let show = move |step| {
+        Self::shown_by(move |step| {
             let seconds = begun.elapsed().as_secs();
             match step {
                 Step::Begun if on_terminal => show_transient(&format!("{what}, {seconds} s")),
@@ -34,7 +33,24 @@ impl Progress {
                 Step::Still => {}
                 Step::Done => print_err_line(format_args!("{what}: took {seconds} s")),
             }
-        };
+        })
+    }
+
+    /// Begins to count for somebody else's work, such as `waiting for local`: nothing is left of it at its end, and there is
+    /// nothing of it where standard error is no terminal.
+    pub fn waiting(what: Arguments<'_>) -> Self {
+        let what = what.to_string();
+        let begun = Instant::now();
+        let on_terminal = is_error_terminal();
+        Self::shown_by(move |step| match step {
+            _ if !on_terminal => {}
+            Step::Begun | Step::Still => show_transient(&format!("{what}, {} s", begun.elapsed().as_secs())),
+            Step::Done => end_transient(),
+        })
+    }
+
+    fn shown_by(show: impl FnMut(Step) + Send + 'static) -> Self {
+        let (working, ended) = mpsc::channel();
         // Without a thread nothing is shown, and the work is done all the same.
         let shown =
             thread::Builder::new().name("progress".into()).spawn(move || follow(&ended, REPORT_INTERVAL, show)).ok();

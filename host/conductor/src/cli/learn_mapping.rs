@@ -60,7 +60,7 @@ pub(super) fn propose(
         return Ok(());
     }
     if terminal::is_interactive() {
-        return plan::offer(places, id);
+        return plan::offer(places, id, plan::APPLY);
     }
     outln!("{id}");
     errln!("it waits: `conductor plan show {id}`, `conductor plan apply {id}`");

@@ -133,8 +133,12 @@ pub(super) fn decided(places: &Paths, id: &str, agreed: &Agreed) -> Result<bool,
     Ok(true)
 }
 
-/// Shows a plan that was just proposed and has a person decide: it is applied, rejected, or waits on.
-pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
+/// The command that applies a plan, before its id.
+pub(super) const APPLY: &str = "conductor plan apply";
+
+/// Shows a plan that was just proposed and has a person decide: it is applied, rejected, or waits on until `later`, a
+/// command such as [`APPLY`], is given its id.
+pub(super) fn offer(places: &Paths, id: &str, later: &str) -> CommandResult {
     let client = Client::new(&places.home);
     let view = client.plan(id)?;
     let names = named::of_host(places);
@@ -160,7 +164,7 @@ pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
             Ok(())
         }
         _ => {
-            outln!("it waits: `conductor plan apply {}`", id.get(..12).unwrap_or(id));
+            outln!("it waits: `{later} {}`", id.get(..12).unwrap_or(id));
             Ok(())
         }
     }

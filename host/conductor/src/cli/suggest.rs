@@ -27,5 +27,5 @@ pub(super) fn run(places: &Paths, library: &Library, name: &str, json: bool) -> 
     for part in &parts {
         outln!("{} ({} confidence)", part.reason, part.confidence);
     }
-    if terminal::is_interactive() { plan::offer(places, id) } else { Ok(()) }
+    if terminal::is_interactive() { plan::offer(places, id, plan::APPLY) } else { Ok(()) }
 }

@@ -125,7 +125,9 @@ fn described(asked: &Confirmation) -> Lines {
 /// A person's yes, and, where it reaches devices or as far, a second one that is not given by habit.
 pub(super) fn agreed(asked: &Confirmation) -> Result<bool, Failure> {
     terminal::eprint(&described(asked));
-    let answer = terminal::ask(format_args!("It can't be taken back. Call it? [y/N]"))?;
+    // What holds until the host stops can be set back, and needs no second yes.
+    let warning = if asked.phrase.is_some() { "It can't be taken back. " } else { "" };
+    let answer = terminal::ask(format_args!("{warning}Call it? [y/N]"))?;
     if !matches!(answer.as_str(), "y" | "Y" | "yes") {
         return Ok(false);
     }

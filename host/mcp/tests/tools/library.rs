@@ -128,6 +128,7 @@ fn a_port_with_a_name_of_64_kib_gets_a_short_one_and_no_long_answer() {
     });
     let error = stage.call("conductor_get_device_profile", json!({ "port": name })).unwrap_err();
     assert!(error.contains("no profile fits") && error.len() < 400, "{error:.400}");
+    assert!(error.contains("conductor_search_devices finds one"), "{error}");
     let setup = stage.call("conductor_suggest_setup", json!({ "port": name })).unwrap();
     let reason = setup["parts"][0]["reason"].as_str().unwrap();
     assert!(reason.len() < 400, "{} bytes: {reason:.400}", reason.len());

@@ -117,6 +117,8 @@ fn every_tool_has_whole_schemas() {
         let input = tool.input.value();
         assert_eq!(input["type"], "object", "{}", tool.name);
         assert_eq!(input["additionalProperties"], false, "{} takes anything", tool.name);
+        // Where descriptions are escaped, a line feed is a sign that no model knows.
+        assert!(!input.to_string().contains("\\n"), "{} has descriptions of several lines", tool.name);
         let output = tool.output.unwrap_or_else(|| panic!("{} says nothing of its result", tool.name)).value();
         assert_eq!(output["type"], "object", "{}", tool.name);
         assert!(!keys(&output).is_empty(), "{} says nothing of its result", tool.name);

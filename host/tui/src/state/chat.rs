@@ -257,6 +257,7 @@ impl State {
         let (id, phrase) = (asked.id.clone(), asked.phrase.clone());
         let answer = |phrase| Answer { id, agreed: true, phrase };
         let conversation = open.id;
+        let asks = asks(phrase.is_some());
         let then = match phrase {
             None => Then::Do(Act::Approve { conversation, answer: answer(None) }),
             Some(phrase) => Then::Type {
@@ -265,7 +266,7 @@ impl State {
                 phrase: Phrase::Whole(phrase),
             },
         };
-        self.ask("It can't be taken back. Call it?", About::Call(asked), then);
+        self.ask(asks, About::Call(asked), then);
     }
 
     pub(super) fn decline(&mut self) {
@@ -276,11 +277,21 @@ impl State {
     }
 }
 
+/// The question whether a call is made; `for_good` is one that takes a second yes.
+fn asks(for_good: bool) -> &'static str {
+    if for_good { "It can't be taken back. Call it?" } else { "Call it?" }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn only_what_takes_a_second_yes_is_said_to_be_for_good() {
+        assert_eq!([false, true].map(asks), ["Call it?", "It can't be taken back. Call it?"]);
+    }
 
     fn events(said: &[serde_json::Value]) -> Conversation {
         let mut conversation = Conversation::new(1);

@@ -20,8 +20,11 @@ const COMMANDS: [(&str, &str); 9] = [
     ("/quit", "end; Ctrl-D does the same, and Ctrl-C ends a turn"),
 ];
 
+/// What decides about a plan, before its id.
+pub(super) const PLAN: &str = "/plan";
+
 /// The words that Tab completes.
-pub(super) const WORDS: [&str; 9] = ["/model", "/cost", "/plan", "/undo", "/skills", "/open", "/new", "/help", "/quit"];
+pub(super) const WORDS: [&str; 9] = ["/model", "/cost", PLAN, "/undo", "/skills", "/open", "/new", "/help", "/quit"];
 
 /// What is next.
 pub(super) enum Next {
@@ -47,7 +50,7 @@ impl Talk<'_> {
             }
             "/model" => self.choose_model(rest),
             "/cost" => self.print_cost(),
-            "/plan" => self.decide_plan(rest),
+            PLAN => self.decide_plan(rest),
             "/undo" => self.undo(),
             "/skills" => self.list_skills(),
             "/open" => {
@@ -126,7 +129,7 @@ impl Talk<'_> {
         }
         let mut fit = plans.iter().filter(|plan| plan.id.starts_with(id));
         match (fit.next(), fit.next()) {
-            (Some(plan), None) => plan::offer(self.places, &plan.id),
+            (Some(plan), None) => plan::offer(self.places, &plan.id, PLAN),
             (None, _) => Err(Failure::Wrong(format!("no plan {id} waits; /plan lists those that do"))),
             (Some(_), Some(_)) => {
                 Err(Failure::Wrong(format!("several plans begin with {id}; write more of its digits")))

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, Subcommand};
 
-use super::{CommandResult, Failure, Output, Paths, plan, signals, tool};
+use super::{CommandResult, Failure, Output, Paths, models, plan, signals, tool};
 use conductor_api::client::Client;
 use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say};
 use conductor_chat::record::{Approval, ChatEvent, Outcome};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_terminal::editor::{LineEditor, Typed};
-use conductor_terminal::{self as terminal, errln};
+use conductor_terminal::{self as terminal, Progress, errln};
 
-use commands::Next;
+use commands::{Next, PLAN};
 use shown::Shown;
 
 mod commands;
@@ -100,8 +100,16 @@ pub(super) fn run(places: &Paths, arguments: &ChatArguments) -> CommandResult {
         Some(id) => client.conversation(*id)?.id,
         None => client.begin_conversation(model.as_deref())?.id,
     };
-    let mut talk =
-        Talk { places, client, id, model: model.clone(), json: *json, turn: Arc::default(), shown: Shown::default() };
+    let mut talk = Talk {
+        places,
+        client,
+        id,
+        model: model.clone(),
+        json: *json,
+        has_prompt: text.is_none(),
+        turn: Arc::default(),
+        shown: Shown::default(),
+    };
     talk.end_turns_by_signals()?;
     match text {
         Some(text) => talk.turn(text)?.into_result(),
@@ -141,6 +149,11 @@ fn ended(outcome: Outcome, why: Option<&str>) -> String {
     }
 }
 
+/// Whether nothing of an event is on the terminal: a person still waits.
+fn shows_nothing(event: &ChatEvent) -> bool {
+    matches!(event, ChatEvent::Reasoning { .. } | ChatEvent::ReasoningEnded { .. } | ChatEvent::CallBegun { .. })
+}
+
 /// A conversation at a terminal, or of one turn.
 struct Talk<'p> {
     places: &'p Paths,
@@ -149,6 +162,8 @@ struct Talk<'p> {
     /// The model to go on with, once.
     model: Option<String>,
     json: bool,
+    /// Whether it goes on at a prompt, where commands are typed.
+    has_prompt: bool,
     /// The conversation whose turn is under way; 0 if none is, or a signal has it cancelled.
     turn: Arc<AtomicU64>,
     shown: Shown,
@@ -173,6 +188,10 @@ impl Talk<'_> {
 
     fn in_terminal(&mut self) -> CommandResult {
         errln!("conversation {}; /help lists what you can do", self.id);
+        if self.client.models()?.is_empty() {
+            models::none().iter().for_each(|line| errln!("{line}"));
+            errln!("do that in another terminal, and go on here");
+        }
         let mut editor = LineEditor::open(&self.places.home.join(HISTORY), &commands::WORDS)?;
         loop {
             let line = match editor.read("> ")? {
@@ -205,6 +224,7 @@ impl Talk<'_> {
         let after = self.client.say(self.id, &say)?.after;
         self.turn.store(self.id, Ordering::SeqCst);
         let (mut plans, mut end, mut failed) = (Vec::new(), None, None);
+        let mut waiting = None;
         let client = self.client.clone();
         let which = ConversationEvents { after, follow: true };
         let followed = client.conversation_events(self.id, &which, |one| {
@@ -213,7 +233,13 @@ impl Talk<'_> {
                     return false;
                 }
             } else {
+                if !shows_nothing(&one.event) {
+                    waiting = None;
+                }
                 self.shown.event(&one);
+                if let ChatEvent::Asked { model } = &one.event {
+                    waiting = Some(Progress::waiting(format_args!("waiting for {model}")));
+                }
             }
             match one.event {
                 ChatEvent::Plan { plan, .. } => plans.push(plan),
@@ -223,6 +249,7 @@ impl Talk<'_> {
             }
             end.is_none() && failed.is_none()
         });
+        drop(waiting);
         let by_signal = self.turn.swap(0, Ordering::SeqCst) == 0;
         if let Some(failed) = failed {
             return Err(failed);
@@ -230,7 +257,8 @@ impl Talk<'_> {
         followed?;
         for id in plans {
             if terminal::is_interactive() && !self.json {
-                plan::offer(self.places, &id)?;
+                let later = if self.has_prompt { PLAN } else { plan::APPLY };
+                plan::offer(self.places, &id, later)?;
             } else {
                 errln!("a plan waits for a person: `conductor plan show {id}`");
             }

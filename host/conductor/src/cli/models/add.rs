@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::super::plan::{self, Agreed};
 use super::super::{CommandResult, Failure, Paths, secret};
+use super::LOCAL;
 use conductor_api::client::{AskError, Client};
 use conductor_api::types::{GrantRequest, SetSecret};
 use conductor_chat::listing::{AvailableModel, Endpoint};
@@ -16,8 +17,8 @@ const MAX_SHOWN: usize = 30;
 
 #[derive(Debug, clap::Args)]
 pub(in super::super) struct AddArguments {
-    /// The provider, such as anthropic, gemini, openai, openrouter, litellm or openai-compatible
-    provider: String,
+    /// The provider, such as anthropic, gemini, openai, openrouter, litellm or openai-compatible [default: you are asked]
+    provider: Option<String>,
     /// The model, as the API calls it [default: the API is asked, and then you are]
     model: Option<String>,
     /// Its name under [models] [default: the provider's]
@@ -41,7 +42,7 @@ pub(in super::super) struct AddArguments {
 
 pub(super) fn run(places: &Paths, arguments: &AddArguments) -> CommandResult {
     let client = Client::new(&places.home);
-    let provider = provider(&client, &arguments.provider)?;
+    let provider = provider(&client, arguments.provider.as_deref())?;
     let (secret, env) = (arguments.secret.clone(), arguments.env.clone());
     let access = client
         .model_access(&provider, &Endpoint { url: arguments.url.clone(), secret, api_key_env: env })
@@ -59,6 +60,8 @@ pub(super) fn run(places: &Paths, arguments: &AddArguments) -> CommandResult {
         client.revoke(&access.feature, &GrantRequest { capabilities: access.capabilities })?;
     }
     let Some(Added { name, model, in_conversations }) = added? else { return Ok(()) };
+    // It may take long, where the model has to be loaded first.
+    errln!("asking {name} for a word, to see whether it answers");
     let health = client.check_model(&name)?;
     if arguments.agreed.json {
         terminal::json(&json!({ "name": name, "provider": provider, "model": model, "check": health }))?;
@@ -109,15 +112,32 @@ fn add(
     Ok(Some(Added { name: proposed.name, model: model.name, in_conversations: proposed.in_conversations }))
 }
 
-/// The provider that is meant, checked so that a misspelt one is named before anything is asked.
-fn provider(client: &Client, name: &str) -> Result<String, Failure> {
-    let names: Vec<String> = client.providers()?.into_iter().map(|provider| provider.name).collect();
-    if names.iter().any(|known| known == name) {
-        return Ok(name.to_owned());
-    }
-    let near = conductor_config::nearest(name, names.iter().map(String::as_str));
-    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+/// The provider that is meant, or that a person chooses, checked so that a misspelt one is named before anything is asked.
+fn provider(client: &Client, named: Option<&str>) -> Result<String, Failure> {
+    let providers = client.providers()?;
+    let names: Vec<&str> = providers.iter().map(|provider| provider.name.as_str()).collect();
     let there = if names.is_empty() { "there is none".into() } else { format!("there are {}", names.join(", ")) };
+    let name = match named {
+        Some(name) => name.to_owned(),
+        None if terminal::is_interactive() => {
+            let mut table = Table::new(["PROVIDER", "WHAT IT IS"]);
+            providers.iter().for_each(|provider| table.row([&provider.name, &provider.summary]));
+            terminal::eprint_table(&table);
+            errln!("for one on this computer: {LOCAL}");
+            terminal::ask(format_args!("Which provider?"))?
+        }
+        None => {
+            return Err(Failure::Wrong(format!("conductor: name the provider; {there}; on this computer: {LOCAL}")));
+        }
+    };
+    if name.is_empty() {
+        return Err(Failure::Wrong("conductor: nothing is added".into()));
+    }
+    if names.contains(&name.as_str()) {
+        return Ok(name);
+    }
+    let near = conductor_config::nearest(&name, names.iter().copied());
+    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     Err(Failure::Wrong(format!("conductor: there is no provider {name:?}; {there}{near}")))
 }
 
@@ -191,8 +211,13 @@ fn model(client: &Client, provider: &str, at: &Endpoint, arguments: &AddArgument
     choose(&all)
 }
 
-/// Has a person choose: by number, by name, or by a part of names, which shows those that have it.
+/// Has a person choose, where there is more than one: by number, by name, or by a part of names, which shows those that
+/// have it.
 fn choose(all: &[AvailableModel]) -> Result<AvailableModel, Failure> {
+    if let [only] = all {
+        errln!("the API has one model, {}", only.name);
+        return Ok(only.clone());
+    }
     // Those that are known first: their limits and prices are declared.
     let sorted = |part: &str| {
         let mut shown: Vec<&AvailableModel> = all.iter().filter(|model| model.name.contains(part)).collect();

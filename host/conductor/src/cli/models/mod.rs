@@ -94,9 +94,20 @@ fn list(client: &Client, as_json: bool) -> CommandResult {
     Ok(())
 }
 
+/// How a model on this computer is added.
+const LOCAL: &str = "conductor models add openai-compatible --url http://localhost:11434/v1";
+
+/// What a person does where there is no model, line by line.
+pub(super) fn none() -> [String; 2] {
+    [
+        "there is no model; add one: conductor models add anthropic, or gemini, openai, openrouter, litellm;"
+            .to_owned(),
+        format!("or one on this computer: {LOCAL}"),
+    ]
+}
+
 fn print_none() {
-    outln!("there is no model; add one: conductor models add anthropic, or gemini, openai, openrouter, litellm;");
-    outln!("or one on this computer: conductor models add openai-compatible --url http://localhost:11434/v1");
+    none().iter().for_each(|line| outln!("{line}"));
 }
 
 fn check(client: &Client, name: Option<&str>, as_json: bool) -> CommandResult {

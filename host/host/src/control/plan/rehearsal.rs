@@ -39,6 +39,16 @@ pub struct NewMapping {
     pub trigger: Trigger,
 }
 
+impl NewMapping {
+    /// Whether a rule was made of it, as far as its place, trigger and name tell.
+    fn is_of<A>(&self, rule: &Rule<A>, rules: &RuleSet<A>) -> bool {
+        let mode = self.mode.as_deref().and_then(|mode| rules.mode_index(mode));
+        (rule.mode, rule.device.as_ref()) == (mode, self.device.as_ref())
+            && rule.name.as_deref().is_none_or(|name| name == self.name)
+            && rule.trigger == self.trigger
+    }
+}
+
 /// What would have been different.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rehearsal {
@@ -107,7 +117,8 @@ pub struct Difference {
 }
 
 /// Plays recorded events against two sets of rules, gestures and all. `name` says what a rule does, in
-/// words that mean the same in both; `mappings` are those that `before` does not have.
+/// words that mean the same in both; `mappings` are those that `before` does not have. One of these that fires in the
+/// place of a rule with the same words does something else, too: it sends elsewhere, for example.
 ///
 /// Modes are taken as they were when the events came: that a rule would have switched to another one is not
 /// followed. What the system said then, such as the time of day, is taken to be what `environment` say now. A
@@ -124,11 +135,18 @@ pub fn rehearse<A>(
     let heard: Vec<&Heard> = heard.iter().filter(|heard| heard.record.cause == Cause::Input).collect();
     let engine = |rules| Engine::new(rules, Arc::clone(environment));
     let was = play(&heard, |heard| &heard.record.device, &modes, engine(before), &name);
-    let would_be = play(&heard, |heard| &heard.device, &modes, engine(Arc::clone(&after)), &name);
-    let mut untried = untried(&heard, &would_be.modes, &after.load(), mappings);
+    let planned = after.load();
+    let compared = MAX_COMPARED / heard.len().max(1);
+    let is_new = |rule: &Rule<A>| mappings.iter().take(compared).any(|mapping| mapping.is_of(rule, &planned));
+    let told = |rule: &Rule<A>| (name(rule), is_new(rule));
+    let would_be = play(&heard, |heard| &heard.device, &modes, engine(Arc::clone(&after)), told);
+    let mut untried = untried(&heard, &would_be.modes, &planned, mappings);
     let more_untried = untried.len().saturating_sub(MAX_UNTRIED);
     untried.truncate(MAX_UNTRIED);
-    let both = was.fired.into_iter().zip(would_be.fired);
+    let both = was.fired.into_iter().zip(would_be.fired).map(|(was, would_be)| {
+        let would_be = told_apart(&was, would_be);
+        (was, would_be)
+    });
     let differences = heard.iter().zip(both).filter(|(_, (was, would_be))| was != would_be);
     let mut different: Vec<_> = differences
         .map(|(Heard { record, .. }, (was, would_be))| Difference {
@@ -149,22 +167,29 @@ pub fn rehearse<A>(
     }
 }
 
+/// The words for what would fire. Where they are those for what fired, a new mapping among it is said to be changed.
+fn told_apart(was: &[String], would_be: Vec<(String, bool)>) -> Vec<String> {
+    let is_same = would_be.iter().map(|(rule, _)| rule).eq(was);
+    let told = |(rule, is_new): (String, bool)| if is_same && is_new { format!("{rule}, changed") } else { rule };
+    would_be.into_iter().map(told).collect()
+}
+
 /// What came of events that were played.
-struct Played {
+struct Played<T> {
     /// What fired for each of them.
-    fired: Vec<Vec<String>>,
+    fired: Vec<Vec<T>>,
     /// The mode in which each met the rules.
     modes: Vec<ModeIx>,
 }
 
 /// Plays the events, each as if it came from `device`.
-fn play<A>(
+fn play<A, T>(
     heard: &[&Heard],
     device: impl Fn(&Heard) -> &DeviceId,
     modes: &[Arc<str>],
     mut engine: Engine<A>,
-    name: impl Fn(&Rule<A>) -> String,
-) -> Played {
+    name: impl Fn(&Rule<A>) -> T,
+) -> Played<T> {
     let mut recorder = FiringRecorder { name, fired: Vec::with_capacity(heard.len()) };
     let mut met_in = Vec::with_capacity(heard.len());
     for &heard in heard {
@@ -203,12 +228,12 @@ fn untried<A>(heard: &[&Heard], modes: &[ModeIx], rules: &RuleSet<A>, mappings: 
 }
 
 /// Records the rules that fire, for the last event.
-struct FiringRecorder<N> {
+struct FiringRecorder<N, T> {
     name: N,
-    fired: Vec<Vec<String>>,
+    fired: Vec<Vec<T>>,
 }
 
-impl<A, N: Fn(&Rule<A>) -> String> Sink<A> for FiringRecorder<N> {
+impl<A, T, N: Fn(&Rule<A>) -> T> Sink<A> for FiringRecorder<N, T> {
     fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
         if let Some(last) = self.fired.last_mut() {
             last.push((self.name)(firing.rule));
@@ -277,6 +302,26 @@ mod tests {
         let (events, shown) = told(&records, before, after);
         assert_eq!(events, 4);
         assert_eq!(shown, [(1, "kick".into(), "boom".into()), (3, String::new(), "new".into())]);
+    }
+
+    // Its words are the same when its target is another.
+    #[test]
+    fn a_mapping_that_is_changed_does_something_else_whatever_it_is_called() {
+        let same = || rules([(press_of(36), "OscSend"), (press_of(38), "snare")]);
+        let in_play = || {
+            let scope = Scope::Mode("Play".into());
+            let rules = vec![RuleSpec { scope, ..RuleSpec::new(press_of(36), "OscSend") }];
+            Arc::new(RuleSetHandle::new(compile(RuleSource { modes: vec!["Play".into()], rules }).expect("rules")))
+        };
+        let of_play = NewMapping { mode: Some("Play".into()), ..new_mapping("cue", press_of(36)) };
+        let heard = [press(1, 36), press(2, 38)];
+        let told = rehearsed(&heard, same(), same(), &[new_mapping("cue", press_of(36))]);
+        let shown: Vec<_> = told.shown.iter().map(|it| (it.at, it.was.join("; "), it.would_be.join("; "))).collect();
+        assert_eq!(shown, [(1, "OscSend".into(), "OscSend, changed".into())]);
+        let in_mode = rehearsed(&heard, in_play(), in_play(), std::slice::from_ref(&of_play));
+        assert_eq!(in_mode.different, 1, "{in_mode:?}");
+        let elsewhere = rehearsed(&heard, same(), same(), &[of_play]);
+        assert_eq!(elsewhere.different, 0, "it is in a mode, and the rules are in none: {elsewhere:?}");
     }
 
     #[test]
