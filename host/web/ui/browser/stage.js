@@ -367,9 +367,8 @@ export class Tab {
       if (!isStill) return false
       try {
         await element.click()
-      } catch (error) {
-        // It was exchanged for another meanwhile.
-        if (await element.evaluate((one) => one.isConnected)) throw error
+      } catch {
+        // It was exchanged for another meanwhile, or has no place on the page while what is around it is drawn anew.
         return false
       }
       // A page that it leads to has not got the mark.
