@@ -509,7 +509,7 @@ pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
         "note-on" => {
             let note = line.note()?;
             // 0 would be a note-off: MIDI has no press without velocity.
-            let velocity = line.number("a velocity", 1, 127)? as u8;
+            let velocity = line.number("a velocity of a press (0 is a note-off)", 1, 127)? as u8;
             MidiMessage::NoteOn { note, velocity, channel: line.channel()? }
         }
         "note-off" => {

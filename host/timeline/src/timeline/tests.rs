@@ -84,7 +84,7 @@ soon pads clock
         "line 1, column 1: `soon` is not a time; write a number with ns, us, ms or s",
         "line 2, column 5: missing here: a device",
         "line 3, column 1: `5ms` is before the line above, which is at 10ms",
-        "line 4, column 22: `0` is not a velocity, a whole number from 1 to 127",
+        "line 4, column 22: `0` is not a velocity of a press (0 is a note-off), a whole number from 1 to 127",
         "line 5, column 1: `10ms` is before the line above, which is at 20ms",
         "line 6, column 26: `chan` is too much; only `ch` and a channel may follow",
         "line 7, column 19: `128` is not a note, a whole number from 0 to 127",
