@@ -118,4 +118,25 @@ ${model.config}`
     await tab.find('[data-audit] .badge.good', 'done')
     assert.deepEqual(await tab.violations(), [])
   })
+
+  // SHL-1
+  test('a record out of which a row was taken says where its chain is broken', async () => {
+    const rows = await stage.ask('GET', '/v1/audit?limit=1000')
+    assert.ok(rows.length >= 3, `${rows.length} rows`)
+    const { number } = rows[1]
+    const other = await stage.tab(stage.link)
+    await other.page.evaluateOnNewDocument((number) => {
+      const asked = globalThis.fetch
+      globalThis.fetch = async (url, init) => {
+        const answer = await asked(url, init)
+        if (!String(url).startsWith('/v1/audit')) return answer
+        const rows = await answer.json()
+        return new Response(JSON.stringify(rows.filter((row) => row.number !== number)), { headers: { 'content-type': 'application/json' } })
+      }
+    }, number)
+    await other.go('record')
+    await other.find('[data-chain=broken] .badge.bad')
+    await other.find('[data-chain=broken]', String(number - 1))
+    assert.deepEqual(await other.violations(), [])
+  })
 })
