@@ -146,7 +146,8 @@ pub struct ConversationQuery {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<usize>,
-    /// Only those in which one message has all these words. Default: all, the last changed first.
+    /// Only those in which one message has all these words; of the last word its beginning is enough, so that a search may be
+    /// shown while it is written. Default: all, the last changed first.
     #[serde(default)]
     pub search: Option<String>,
 }
@@ -522,13 +523,17 @@ fn as_view(row: &Row<'_>) -> rusqlite::Result<ConversationView> {
     })
 }
 
-/// Words as the index takes them: each a string, so that nothing in them is its syntax.
+/// Words as the index takes them: each a string, so that nothing in them is its syntax, and the last one a prefix.
 fn matched(words: &str) -> String {
     let words = &words[..words.floor_char_boundary(MAX_SEARCH)];
     // The index takes a NUL for the end of what is searched for.
     let each = words.split(|one: char| one.is_whitespace() || one == '\0').filter(|word| !word.is_empty());
     let quoted = each.map(|word| format!("\"{}\"", word.replace('"', "\"\"")));
-    quoted.collect::<Vec<_>>().join(" ")
+    let mut all = quoted.collect::<Vec<_>>().join(" ");
+    if !all.is_empty() {
+        all.push('*');
+    }
+    all
 }
 
 #[cfg(test)]

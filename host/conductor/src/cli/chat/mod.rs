@@ -44,7 +44,7 @@ pub(super) struct ChatArguments {
 pub(super) enum ChatCommand {
     /// List conversations, the last changed first
     List(Output),
-    /// List the conversations in which one message has all these words
+    /// List the conversations in which one message has all these words, of the last one its beginning
     Search {
         /// The words
         words: String,
