@@ -453,9 +453,8 @@ impl<'s> Checker<'s, '_> {
 
     fn pair(&mut self, entries: &DeTable<'_>, Pair { rule, keys }: &Pair) {
         let [first_key, second_key] = keys;
-        let (Some(first), Some(second)) = (entries.get(first_key.as_str()), entries.get(second_key.as_str())) else {
-            return;
-        };
+        let Some(first) = entries.get(first_key.as_str()) else { return };
+        let Some(second) = entries.get(second_key.as_str()) else { return };
         match rule {
             PairRule::Ascending if descends(first.get_ref(), second.get_ref()) => {
                 let message = format!("`{first_key}` is above `{second_key}`");

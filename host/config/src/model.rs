@@ -341,7 +341,7 @@ pub struct Mapping {
 
     /// What else must be so. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Condition>,
+    pub condition: Option<Box<Condition>>,
 
     /// What is done.
     pub action: Action,
@@ -358,7 +358,7 @@ pub struct Mapping {
 
     /// What the lights or motor faders of the device show of it. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub feedback: Option<Feedback>,
+    pub feedback: Option<Box<Feedback>>,
 
     /// Whether it waits until it is clear that its press is no part of another mapping's long press, double
     /// tap or chord. For presses, and for these gestures themselves. Default: false.

@@ -64,7 +64,7 @@ fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Arc<Mapping>) -> 
 
 /// The modes that the conditions of a mapping ask for.
 pub(crate) fn modes_asked<'c>(mapping: &'c Mapping, into: &mut BTreeSet<&'c str>) {
-    let mut todo: Vec<&Condition> = mapping.condition.iter().collect();
+    let mut todo: Vec<&Condition> = mapping.condition.as_deref().into_iter().collect();
     let mut actions = vec![&mapping.action];
     while let Some(action) = actions.pop() {
         match action {

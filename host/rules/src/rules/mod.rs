@@ -180,7 +180,7 @@ impl<'a> Compiler<'a> {
         let trigger = trigger(&mapping.trigger.event, &mapping.action, variable).map_err(|message| {
             self.error(&[path, &["trigger".into()]].concat(), message);
         });
-        let condition = mapping.condition.as_ref().map(|written| condition(written, &self.asking())).transpose();
+        let condition = mapping.condition.as_deref().map(|written| condition(written, &self.asking())).transpose();
         let condition = condition.map_err(|message| self.error(&[path, &["condition".into()]].concat(), message));
         self.choices = Choices { conditions: Vec::new(), holds: holds(&mapping.action) };
         let releases = if hears_releases_of_itself(&mapping.trigger.event, &mapping.action) {
