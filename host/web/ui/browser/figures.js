@@ -1,11 +1,12 @@
 // Measures what shells cost: the host beside none and beside four, in one run, and what a page shows of it.
 //
 // An OSC app plays at a fixed rate, each event is mapped to a packet, and the time from the one to the other is taken here.
+// The same through an echo shows what of it is the machine's, which the browser keeps busy.
 
 import { readFile } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
 
-import { OscPeer, Stage, oscInput, until } from './stage.js'
+import { OscPeer, Program, Stage, oscInput, until } from './stage.js'
 
 /** Events a second, and for how long, in milliseconds. */
 const RATE = 1000
@@ -31,9 +32,11 @@ udp = ["127.0.0.1:${mixer}"]
 
 const mixer = await OscPeer.open()
 const stage = await Stage.start(config(mixer.port))
+const echo = new Program(process.execPath, [new URL('echo.js', import.meta.url).pathname, String(mixer.port)])
+const echoPort = Number((await echo.line(/^echo at /)).split(' ').at(-1))
 
-/** Plays at this rate for as long, and gives when each event was sent. */
-async function play(rate, milliseconds) {
+/** Plays to this port at this rate for as long, and gives when each event was sent. */
+async function play(rate, milliseconds, port = stage.osc) {
   const sent = []
   const begun = performance.now()
   for (;;) {
@@ -41,7 +44,7 @@ async function play(rate, milliseconds) {
     if (now >= milliseconds) return sent
     while (sent.length < (now * rate) / 1000) {
       sent.push(performance.now())
-      await mixer.send(stage.osc, '/fader/1', (sent.length % 100) / 100)
+      await mixer.send(port, '/fader/1', (sent.length % 100) / 100)
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -55,18 +58,24 @@ async function processor(program) {
 
 const quantile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
 
-/** The host under the rate: latency in milliseconds, and microseconds of processor time for each event. */
-async function measured() {
+/** Milliseconds from each event to its packet, at the rate and through the program at this port, in ascending order. */
+async function latencies(port) {
   const came = []
   mixer.socket.removeAllListeners('message')
   mixer.socket.on('message', () => came.push(performance.now()))
-  const [host, ui] = [await processor(stage.host), await processor(stage.ui)]
-  const sent = await play(RATE, LONG)
+  const sent = await play(RATE, LONG, port)
   await until('every packet', () => came.length >= sent.length)
-  const late = sent.map((at, index) => came[index] - at).sort((one, other) => one - other)
+  return sent.map((at, index) => came[index] - at).sort((one, other) => one - other)
+}
+
+/** Host and echo under the rate: latency in milliseconds, and microseconds of the host's processor time for each event. */
+async function measured() {
+  const [host, ui] = [await processor(stage.host), await processor(stage.ui)]
+  const ours = await latencies(stage.osc)
+  const used = { host: ((await processor(stage.host)) - host) / ours.length, ui: ((await processor(stage.ui)) - ui) / ours.length }
+  const echos = await latencies(echoPort)
   return {
-    median: quantile(late, 0.5), most: quantile(late, 0.99),
-    host: ((await processor(stage.host)) - host) / sent.length, ui: ((await processor(stage.ui)) - ui) / sent.length,
+    ...used, median: quantile(ours, 0.5), most: quantile(ours, 0.99), echoMedian: quantile(echos, 0.5), echoMost: quantile(echos, 0.99),
   }
 }
 
@@ -102,6 +111,8 @@ try {
   console.log(`\n${RATE} events/s, each mapped to a packet     no shell   ${SHELLS} shells`)
   line('latency, median', 'ms', 'median', 3)
   line('latency, 99 of 100', 'ms', 'most', 3)
+  line('the same through an echo, median', 'ms', 'echoMedian', 3)
+  line('the same, 99 of 100', 'ms', 'echoMost', 3)
   line('processor time of the host', 'µs', 'host', 0)
   line('processor time of `conductor ui`', 'µs', 'ui', 0)
 
@@ -120,5 +131,6 @@ try {
   console.log(`from the address to the first event shown: ${(performance.now() - begun).toFixed(0)} ms`)
 } finally {
   mixer.close()
+  await echo.end()
   await stage.end()
 }
