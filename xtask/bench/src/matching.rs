@@ -30,10 +30,10 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
         let copies = copies(&rules)?;
         let one = &spots[..1];
 
-        let works = |(ours, original): &'_ (Ours, Original)| {
+        let works = copies.iter().map(|(ours, original)| {
             [ours.work(one), ours.work(&spots), ours.work(&quiet), original.work(&spots), original.work(&quiet)]
-        };
-        let [same, hit, miss, peer_hit, peer_miss] = nanos_per_call_of_copies(copies.iter().map(works).collect());
+        });
+        let [same, hit, miss, peer_hit, peer_miss] = nanos_per_call_of_copies(works.collect());
         let rules = format!("{size} rules");
         section.figure(format!("{rules}, hit, the same event again and again"), same, Unit::Nanoseconds);
         section.beside(

@@ -47,6 +47,14 @@ fn calls_per_turn(work: &mut Work<'_>) -> u64 {
     calls
 }
 
+/// Lowers the priority of the calling thread, and of those that it starts from now on, so that it takes no processor time from
+/// what is measured. Linux alone has priorities of threads.
+pub fn give_way() {
+    // A thread that has the lowest one already stays as it is.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(10);
+}
+
 /// The middle of the samples; not a number where there are none.
 pub fn median(samples: &[f64]) -> f64 {
     quantile(samples, 0.5)

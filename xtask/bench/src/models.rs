@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
 use crate::components::Lane;
-use crate::measure::{median, quantile};
+use crate::measure::{give_way, median, quantile};
 use crate::process::{self, resident};
 use crate::report::{Limit, Section, Unit};
 use crate::round_trip::client::Client as Player;
@@ -334,7 +334,13 @@ pub struct Scene {
 impl Scene {
     /// Starts them, and waits until events have their answers.
     pub fn start(program: &Path, features: &Path) -> Result<Self> {
-        let (home, server) = (Folder::new()?, Server::start(SHORT, PIECES.1)?);
+        // It stands for another machine: its threads, which begin as the one that starts them, give way to what is measured.
+        let server = thread::spawn(|| {
+            give_way();
+            Server::start(SHORT, PIECES.1)
+        });
+        let server = server.join().map_err(|_| anyhow!("the model's server panicked"))??;
+        let home = Folder::new()?;
         let (mut player, events) = (Player::new()?, free_port()?);
         let config = configuration(server.port, events, player.port()?);
         let (process, _) = process::conductor(program, features, home.path(), &config)?;

@@ -13,7 +13,7 @@ use anyhow::{Result, anyhow, ensure};
 use conductor_api::client::Client as Api;
 
 use crate::arguments::Arguments;
-use crate::measure::{median, quantile};
+use crate::measure::{give_way, median, quantile};
 use crate::models::{self, MANY, Scene};
 use crate::report::{Limit, Section, Unit};
 use crate::round_trip::client::Client as Player;
@@ -23,6 +23,9 @@ use crate::round_trip::peers::{self, Peer};
 const TURN: (Duration, usize) = (Duration::from_secs(2), 5);
 /// How long all turns have to begin.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How many events of a hundred are later by chance: of two looks at 2000 events that differ in nothing, one has the latest
+/// event, and in a quarter of all cases the two latest.
+const BY_CHANCE: f64 = 0.1;
 /// What is reported of the delays of a round.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("longest", 1.0)];
 
@@ -35,14 +38,15 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     // Of each contender: of each quantile, and of events a second, one sample a round.
     let mut delays: [[Vec<f64>; QUANTILES.len()]; 4] = Default::default();
     let mut rates: [Vec<f64>; 4] = Default::default();
-    // The same of how many events are later than without turns: the host's, and the echo's.
-    let mut late: [Vec<f64>; 2] = Default::default();
+    // The same of how many events are later than without turns: the host's, the echo's, and the host's without turns again.
+    let mut late: [Vec<f64>; 3] = Default::default();
     let mut ended = 0;
     for round in 0..=TURN.1 {
         let alone = models::played(player, peer, TURN.0, || false)?;
         let echo_alone = models::played(player, &echo, TURN.0, || false)?;
         let (beside, turns) = beside_turns(api, player, peer)?;
         let (echo_beside, _) = beside_turns(api, player, &echo)?;
+        let again = models::played(player, peer, TURN.0, || false)?;
         // The first round is the warm-up.
         if round == 0 {
             continue;
@@ -50,6 +54,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
         ended += turns;
         late[0].push(later(&beside, &alone));
         late[1].push(later(&echo_beside, &echo_alone));
+        late[2].push(later(&again, &alone));
         let all = [alone, beside, echo_alone, echo_beside];
         for ((trips, delays), rates) in all.iter().zip(&mut delays).zip(&mut rates) {
             rates.push(trips.len() as f64 / TURN.0.as_secs_f64());
@@ -68,10 +73,11 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
         let what = format!("delay of an event beside turns, {name}, of without");
         section.target(what, times, Unit::Times, Limit::AtMost(1.0));
     }
-    let [ours, echos] = late.each_ref().map(|shares| median(shares));
+    let [ours, echos, again] = late.each_ref().map(|shares| median(shares));
     section.figure("events later than all of without", ours, Unit::Percent);
     section.figure("the same of an echo", echos, Unit::Percent);
-    section.target("events later than all of without", ours, Unit::Percent, Limit::AtMost(0.0));
+    section.figure("the same without turns, looked at again", again, Unit::Percent);
+    section.target("events later than all of without", ours, Unit::Percent, Limit::AtMost(BY_CHANCE));
     // The pace is 1000 a second; one that a host can't keep would show delays of fewer events.
     let [alone, beside, ..] = rates.each_ref().map(|rates| median(rates));
     section.beside(format!("events a second, {MANY} turns beside"), beside, Unit::Count, "without turns", alone);
@@ -102,6 +108,8 @@ fn beside_turns(api: &Api, player: &mut Player, peer: &Peer) -> Result<(Vec<f64>
 
 /// Has one turn after the other in a conversation until `done`. Returns how many.
 fn talk(api: &Api, begun: &AtomicUsize, done: &AtomicBool) -> Result<usize> {
+    // As many clients are other machines: what they need of this one is no part of what is measured.
+    give_way();
     let conversation = api.begin_conversation(None)?.id;
     let mut ended = 0;
     while !done.load(Ordering::Relaxed) {
