@@ -425,6 +425,7 @@ fn library() -> Vec<Case> {
             let pads = &result["series"][0];
             assert_eq!((&pads["kind"], &pads["controls"][0]), (&json!("pad"), &json!("pad 1: note 56")));
             assert_eq!(result["lights"][0]["values"][1], "green = 1");
+            holds(&result["matchers"], "type", "name_regex");
             assert!(!result["sources"].as_array().unwrap().is_empty());
         }, wrong [
             { "id": "akai-apc-minni" } => "did you mean \"akai-apc-mini\"?",
