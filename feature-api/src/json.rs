@@ -37,8 +37,8 @@ impl Proposed {
     pub fn by(planner: &Planner, description: &str, changes: &[Change]) -> Result<Self, Error> {
         let Proposal { id: plan, risk, notes, diff } = planner.propose(description, changes)?;
         let next = format!(
-            "Nothing has changed yet. A person decides: conductor plan show {plan}, conductor plan apply {plan}; \
-             afterwards, conductor undo takes it back."
+            "Nothing has changed yet. A person decides: in this conversation if it asks them, in a shell such as \
+             conductor tui, or with conductor plan apply {plan}; afterwards, conductor undo takes it back."
         );
         let risk = risk.to_string();
         Ok(Self { plan, risk, notes, diff: (diff.len() <= MAX_DIFF).then_some(diff), next })

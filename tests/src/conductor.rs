@@ -99,6 +99,11 @@ impl Host {
         self.process.wait()
     }
 
+    /// Waits until it ends by itself, and returns its end with the time that it took.
+    pub fn end(self) -> (End, Duration) {
+        self.process.wait()
+    }
+
     /// Ends it as a power cut would.
     pub fn kill(mut self) {
         self.process.kill();

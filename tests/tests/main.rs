@@ -15,6 +15,7 @@ mod features;
 mod front;
 mod gate;
 mod gestures;
+mod hang_up;
 mod http;
 mod keys;
 #[cfg(unix)]

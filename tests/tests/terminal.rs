@@ -201,6 +201,10 @@ fn a_plan_of_an_agent_hides_nothing_from_who_decides() {
     let shown = conductor(&home, &["plan", "show", &id]).out;
     assert!(shown.contains("\\u{9b}") || shown.contains("\\u009b"), "visible, not left out: {shown}");
     assert!(shown.contains("\\u{202e}") || shown.contains("\\u202e"), "{shown}");
+    let listed = conductor(&home, &["plan", "list"]).out;
+    for title in [shown.lines().next().unwrap(), listed.as_str()] {
+        assert!(title.contains("\\u{202e}") && !title.contains("\\\\u{"), "escaped once: {title}");
+    }
     for arguments in [
         vec!["plan", "list"],
         vec!["plan", "show", &id, "--json"],
@@ -225,6 +229,7 @@ fn a_plan_of_an_agent_hides_nothing_from_who_decides() {
     }
     let undone = conductor(&home, &["undo", "--yes"]);
     assert!(undone.out.starts_with("taken back: "), "{}{}", undone.out, undone.err);
+    assert!(!undone.out.contains("\\\\u{"), "escaped once: {}", undone.out);
     let (end, _) = host.stop();
     is_harmless("the log", &end.err);
 }

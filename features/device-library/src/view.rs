@@ -1,6 +1,6 @@
 //! What a profile is in an answer: short, since a model reads it, and yet every control with what it sends.
 
-use conductor_device_profile::{Control, Light, Profile};
+use conductor_device_profile::{Control, Light, Profile, name_regexes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,6 +37,8 @@ pub struct DeviceProfile {
     pub usb: Vec<String>,
     /// `*` is any text.
     pub ports: Vec<String>,
+    /// For conductor_create_binding; a gamepad's protocol is hid.
+    pub matchers: Vec<NameMatcher>,
     /// The first is the usual one.
     pub modes: Vec<Mode>,
     pub lights: Vec<LightView>,
@@ -45,6 +47,14 @@ pub struct DeviceProfile {
     pub layout: Option<[u16; 2]>,
     pub series: Vec<Series>,
     pub sources: Vec<Source>,
+}
+
+/// What a binding matches ports with that are called as the profile says.
+#[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "every schema is read before a conversation")]
+pub struct NameMatcher {
+    pub r#type: String,
+    pub value: String,
 }
 
 /// A state of the device.
@@ -116,11 +126,13 @@ impl From<&Profile> for DeviceProfile {
             publisher: source.publisher.clone(),
             compared: source.compared.clone(),
         });
+        let matcher = |value| NameMatcher { r#type: "name_regex".to_owned(), value };
         Self {
             device: Entry::from(profile),
             about: profile.about.clone(),
             usb: profile.identity.usb.iter().map(ToString::to_string).collect(),
             ports: profile.identity.ports.all().map(str::to_owned).collect(),
+            matchers: name_regexes(profile).into_iter().map(matcher).collect(),
             modes: modes.collect(),
             lights: profile.lights.iter().map(LightView::from).collect(),
             layout: None,
@@ -204,6 +216,15 @@ mod tests {
         assert_eq!(drawn.series[0].places[8], Some([2, 1]));
         assert_eq!(drawn.series[1].places[..2], [Some([1, 9]), Some([2, 9])]);
         assert!(drawn.series.iter().all(|series| series.places.len() == series.controls.len()));
+    }
+
+    #[test]
+    fn what_has_ports_has_matchers_for_them() {
+        let library = Library::bundled();
+        let matchers = |id| DeviceProfile::from(library.get(id).expect("it is known")).matchers;
+        let values: Vec<String> = matchers("akai-apc-mini").into_iter().map(|matcher| matcher.value).collect();
+        assert_eq!(values, ["(?i)^.*APC MINI$", "(?i)^.*APC MINI MIDI.*$"]);
+        assert!(matchers("touchosc-mk1-mix16").is_empty(), "it sends OSC");
     }
 
     #[test]

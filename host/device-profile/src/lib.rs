@@ -28,5 +28,7 @@ pub use profile::{
     Source, SysExIdentity, UsbId,
 };
 pub use schema::schema;
-pub use setup::{SetupPort, alias_for, alias_of, alias_with, aliases, missing, places, setup, setup_ahead};
+pub use setup::{
+    SetupPort, alias_for, alias_of, alias_with, aliases, missing, name_regexes, places, setup, setup_ahead,
+};
 pub use suggest::{SuggestFor, Suggested, suggest};

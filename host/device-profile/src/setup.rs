@@ -80,36 +80,42 @@ pub fn setup(
 /// knows, unless it is `bound` under the alias already, and the same mappings and lights. `None` if the profile names no
 /// ports, as those of OSC.
 pub fn setup_ahead(profile: &Profile, alias: &str, bound: bool) -> Option<Vec<Suggested>> {
-    let sends = |is: fn(&Message) -> bool| profile.controls.iter().any(|control| is(&control.message));
-    let protocol = match () {
-        () if sends(|message| matches!(message, Message::Osc { .. })) => return None,
-        () if sends(|message| {
-            matches!(message, Message::Button { .. } | Message::Stick { .. } | Message::Trigger { .. })
-        }) =>
-        {
-            "hid"
-        }
-        () => "midi",
-    };
     let matchers = names(profile);
     if matchers.is_empty() {
         return None;
     }
+    let is_of_gamepad =
+        |message: &Message| matches!(message, Message::Button { .. } | Message::Stick { .. } | Message::Trigger { .. });
+    let is_gamepad = profile.controls.iter().any(|control| is_of_gamepad(&control.message));
+    let protocol = if is_gamepad { "hid" } else { "midi" };
     let has_output = !profile.lights.is_empty();
     let port = SuggestFor { name: &profile.name, fit: None, alias, matchers, protocol, bound, has_output };
     Some(suggest(profile, &port))
 }
 
-/// The matchers for ports with the names that a profile knows.
-fn names(profile: &Profile) -> Vec<Value> {
-    let mut matchers: Vec<Value> = Vec::new();
+fn sends_osc(profile: &Profile) -> bool {
+    profile.controls.iter().any(|control| matches!(control.message, Message::Osc { .. }))
+}
+
+/// The names of ports that a profile knows, as the regular expressions that the matcher `name_regex` takes. What sends
+/// OSC has none: it is bound by the port that it sends to.
+pub fn name_regexes(profile: &Profile) -> Vec<String> {
+    let mut regexes: Vec<String> = Vec::new();
+    if sends_osc(profile) {
+        return regexes;
+    }
     for pattern in profile.identity.ports.all() {
-        let matcher = json!({ "type": "name_regex", "value": regex(pattern) });
-        if !matchers.contains(&matcher) {
-            matchers.push(matcher);
+        let regex = regex(pattern);
+        if !regexes.contains(&regex) {
+            regexes.push(regex);
         }
     }
-    matchers
+    regexes
+}
+
+/// The matchers for ports with these names.
+fn names(profile: &Profile) -> Vec<Value> {
+    name_regexes(profile).into_iter().map(|regex| json!({ "type": "name_regex", "value": regex })).collect()
 }
 
 /// A name in which `*` stands for any text, as a regular expression.

@@ -11,6 +11,7 @@ use conductor_host::host::Host;
 use conductor_sandbox::limits::MAX_RESULT;
 use conductor_skills::library::Library;
 use conductor_stdx::changes::HostChange;
+use conductor_terminal::excerpt;
 
 /// The pages of the manual.
 const DOCS: &[(&str, &str)] = &[
@@ -56,7 +57,8 @@ const TEMPLATES: [[&str; 4]; 4] = [
 pub(super) fn all(host: &Host, library: &Library) -> Vec<Resource> {
     let mut all: Vec<Resource> = PAGES.iter().map(|[name, uri, what, kind]| resource(uri, name, what, kind)).collect();
     for plan in host.plan_summaries().unwrap_or_default() {
-        all.push(resource(&format!("{PLANS}/{}", plan.id), "plan", &plan.description, "application/json"));
+        let what = excerpt(&plan.description, usize::MAX);
+        all.push(resource(&format!("{PLANS}/{}", plan.id), "plan", &what, "application/json"));
     }
     all.extend(skills::resources(host, library));
     for (page, _) in DOCS {

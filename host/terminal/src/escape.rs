@@ -174,7 +174,20 @@ pub fn excerpt(text: &str, max: usize) -> String {
     out
 }
 
-/// The same for a text that has lines: they stay lines. Tabs are blanks.
+/// A text of at most `max` bytes, as it is: what is hidden in it is escaped where it is shown, as names are, so that it is
+/// escaped once. One that is cut ends as an [`excerpt`] does.
+pub fn shortened(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let total = text.chars().count();
+    let note = cut_off(total).len();
+    let is_noted = max >= 2 * note;
+    let kept = &text[..text.floor_char_boundary(if is_noted { max - note } else { max })];
+    if is_noted { format!("{kept}{}", cut_off(total - kept.chars().count())) } else { format!("{kept}…") }
+}
+
+/// An [`excerpt`] of a text that has lines: they stay lines. Tabs are blanks.
 pub fn excerpt_lines(text: &str, max: usize) -> String {
     let mut out = String::new();
     for (number, line) in text.split('\n').enumerate() {
@@ -270,6 +283,17 @@ mod tests {
             assert!(is_hidden(c), "{c:?}");
             assert_eq!(escape(&c.to_string()), format!("\\u{{{:x}}}", u32::from(c)));
         }
+    }
+
+    #[test]
+    fn a_shortened_text_is_escaped_where_it_is_shown() {
+        assert_eq!(shortened("a\u{202e}b\\u{1b}", 20), "a\u{202e}b\\u{1b}");
+        assert_eq!(escape(&shortened("a\u{202e}b", 20)), "a\\u{202e}b");
+        let long = "\u{202e}".repeat(100);
+        let cut = shortened(&long, 100);
+        assert!(cut.len() <= 100 && cut.ends_with("… 75 more characters"), "{cut:?}");
+        assert_eq!(shortened(&long, 4), "\u{202e}…");
+        assert_eq!(shortened("", 0), "");
     }
 
     #[test]

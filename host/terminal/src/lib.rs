@@ -39,7 +39,7 @@ mod table;
 
 pub use conductor_hidden_characters::is_hidden;
 pub use duration::duration;
-pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, paragraphs, width};
+pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, paragraphs, shortened, width};
 pub use lines::{Lines, Style};
 pub use output::{
     Rendered, ask, ask_line, ask_secret, document, eprint, eprint_table, error_columns, escaped_arguments,

@@ -14,9 +14,9 @@ use conductor_host::control::plan::risk::Level;
 use conductor_host::control::plan::{Plan, PlanSummary};
 use conductor_host::host::{Applied, PlanView};
 use conductor_stdx::plural::plural;
-use conductor_terminal::{self as terminal, Lines, Table, excerpt, outln};
+use conductor_terminal::{self as terminal, Lines, Table, outln, shortened};
 
-/// Characters of a plan's description that a question shows.
+/// Bytes of a plan's description that a question shows.
 const MAX_DESCRIPTION: usize = 200;
 
 #[derive(Debug, Subcommand)]
@@ -175,7 +175,7 @@ pub(super) fn step(places: &Paths, what: &str, agreed: &Agreed) -> CommandResult
     let client = Client::new(&places.home);
     let is_undo = what == "undo";
     let NextStep { description } = if is_undo { client.next_undo()? } else { client.next_redo()? };
-    if !agrees(&format!("{what} {:?}?", excerpt(&description, MAX_DESCRIPTION)), agreed)? {
+    if !agrees(&format!("{what} \"{}\"?", shortened(&description, MAX_DESCRIPTION)), agreed)? {
         if !agreed.json {
             outln!("nothing is changed");
         }

@@ -58,7 +58,7 @@ pub(super) fn run(places: &Paths, arguments: &RunArguments) -> CommandResult {
     loop {
         crossbeam_channel::select! {
             recv(signals) -> signal => match signal {
-                Ok(Signal::HangUp) => conductor.reload(),
+                Ok(Signal::Reload) => conductor.reload(),
                 Ok(Signal::End) | Err(_) => break,
             },
             recv(stop_asked) -> _ => break,

@@ -7,6 +7,7 @@ use conductor_ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortSta
 use conductor_ports::{Direction, PortMetadata, Protocol, SysExIdentity, UsbDevice};
 use conductor_registry::{FeatureReport, ToolReport};
 use conductor_sandbox::bindings::imports::{host_state, types};
+use conductor_terminal::{MAX_TEXT, excerpt};
 
 pub(super) fn port(port: DiscoveredPort) -> host_state::Port {
     let PortMetadata { core_midi_unique_id, sysex_identity, usb, .. } = port.port.metadata;
@@ -100,7 +101,8 @@ pub(super) fn plan(plan: Plan) -> host_state::WaitingPlan {
     host_state::WaitingPlan {
         id: plan.id,
         proposer: plan.proposer,
-        description: plan.description,
+        // Features hand it to models, as it is.
+        description: excerpt(&plan.description, MAX_TEXT),
         risk: risk(plan.risk.level),
         notes: plan.risk.notes,
         diff: plan.diff,

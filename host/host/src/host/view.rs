@@ -30,7 +30,7 @@ use conductor_sandbox::host_view::{Captured, HostView, MidiRefusal, ProposedChan
 use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
-use conductor_terminal::{MAX_TEXT, excerpt};
+use conductor_terminal::{MAX_TEXT, excerpt, shortened};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -196,13 +196,13 @@ impl View {
 
     /// Puts a plan into the store, on record, and before everybody who watches.
     pub(super) fn store_plan(&self, proposer: &Caller, proposed: ProposedPlan) -> Result<Plan, PlanError> {
-        // Before it is cut, and line breaks are taken out, so that nothing is hidden.
+        // Before it is cut, so that nothing is hidden.
         one_line(&proposed.description)?;
         let change = |change: ProposedChange| Change { path: change.path, value: change.value };
         let proposal = Proposal {
             proposer: proposed.proposer,
             caller: proposed.caller,
-            description: excerpt(&proposed.description, MAX_TEXT),
+            description: shortened(&proposed.description, MAX_TEXT),
             privileged: proposed.privileged,
             changes: proposed.changes.into_iter().map(change).collect(),
         };

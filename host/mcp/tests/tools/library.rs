@@ -46,6 +46,23 @@ fn a_setup_of_a_known_device_binds_it_and_lights_it() {
     assert_eq!(lit, [0x90, 56, 1], "green");
 }
 
+// LRN-4: who maps a device that is not there binds it by what its profile says of its ports.
+#[test]
+fn the_matchers_of_a_profile_bind_its_device() {
+    let stage = Stage::new();
+    let profile = stage.call("conductor_get_device_profile", json!({ "id": "akai-apc-mini" })).unwrap();
+    let args = json!({ "alias": "grid", "matchers": profile["matchers"] });
+    let made = stage.call("conductor_create_device_identity", args).unwrap();
+    stage.apply(made["plan"].as_str().unwrap()).unwrap();
+    for direction in [Direction::Input, Direction::Output] {
+        stage.ports.plug("APC MINI MIDI 1", direction);
+    }
+    stage.until("both directions have the binding", || {
+        let ports = stage.host.status().ports.ports;
+        ports.iter().filter(|port| port.binding.as_deref() == Some("grid")).count() == 2
+    });
+}
+
 // LRN-3: what is not plugged in is set up by its profile, and is open as soon as it is there.
 #[test]
 fn a_setup_of_a_known_device_can_be_made_before_it_is_plugged_in() {

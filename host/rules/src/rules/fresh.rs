@@ -110,6 +110,13 @@ mod tests {
         assert_eq!(fresh(&before, &renamed), [""; 0], "the mode has another name");
     }
 
+    // Who shows it escapes it, and compares it with the names of rules before that.
+    #[test]
+    fn a_fresh_mapping_has_its_name_as_it_is_written() {
+        let odd = mapping("a\u{202e}b", "type = 'Note', note = 36");
+        assert_eq!(fresh(&Config::default(), &config(&[("Play", &[odd])], "")), ["modes/0/mappings/0 a\u{202e}b"]);
+    }
+
     #[test]
     fn a_variable_has_the_number_that_its_rule_gets() {
         let changes = "[[global_mappings]]\ntrigger = { type = 'Variable', variable = 'gain', device = 'pads' }\n\

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::trigger::{some_number, trigger};
 use conductor_config::{Config, Mapping, Mode};
 use conductor_stdx::plural::plural;
-use conductor_terminal::excerpt;
+use conductor_terminal::{excerpt, shortened};
 
 /// Pairs that are listed; the others are counted.
 const MAX_LISTED: usize = 8;
@@ -65,7 +65,7 @@ impl PlacedMapping {
     /// The mapping at this index of a list.
     pub(super) fn new(list: &str, index: usize, mapping: &Mapping) -> Self {
         let name = mapping.name.as_ref().or(mapping.description.as_ref());
-        Self { place: format!("{list}/{index}"), name: name.map(|name| excerpt(name, MAX_NAME)) }
+        Self { place: format!("{list}/{index}"), name: name.map(|name| shortened(name, MAX_NAME)) }
     }
 }
 
@@ -224,7 +224,7 @@ impl Placed<'_> {
 
     fn called(&self) -> String {
         match self.shown() {
-            PlacedMapping { place, name: Some(name) } => format!("{place} ({name})"),
+            PlacedMapping { place, name: Some(name) } => format!("{place} ({})", excerpt(&name, MAX_NAME)),
             PlacedMapping { place, name: None } => place,
         }
     }

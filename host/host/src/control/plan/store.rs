@@ -20,7 +20,7 @@ use conductor_config_text::{diff, edit};
 use conductor_sandbox::host_view::{MAX_CHANGES, MAX_CHANGES_BYTES};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::digest::hex;
-use conductor_terminal::excerpt;
+use conductor_terminal::shortened;
 
 /// Plans that wait at once.
 pub const MAX_PLANS: usize = 64;
@@ -506,7 +506,7 @@ fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlanSummary> {
         id: row.get("id")?,
         proposer: row.get("proposer")?,
         caller: row.get("caller")?,
-        description: excerpt(&row.get::<_, String>("description")?, MAX_LISTED),
+        description: shortened(&row.get::<_, String>("description")?, MAX_LISTED),
         changes: number("changes")?,
         created: number("created")?,
         expires: number("expires")?,

@@ -1,0 +1,170 @@
+//! SIGHUP: the terminal that a host was started in is closed, or somebody asks the host to read its configuration again.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::ptr::null_mut;
+
+use conductor_tests::conductor::{Host, command};
+use conductor_tests::home::Home;
+
+/// A pseudo terminal. Dropping it closes it, as a person closes a window.
+struct Terminal {
+    master: OwnedFd,
+    side: OwnedFd,
+}
+
+impl Terminal {
+    fn new() -> Self {
+        let (mut master, mut side) = (-1, -1);
+        // SAFETY: all pointers are to what lives longer than the call, or null where that is allowed.
+        let opened = unsafe { libc::openpty(&mut master, &mut side, null_mut(), null_mut(), null_mut()) };
+        assert_eq!(opened, 0, "{}", io::Error::last_os_error());
+        // SAFETY: both were just opened, and are owned here alone.
+        let (master, side) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(side)) };
+        let terminal = Self { master, side };
+        for end in [&terminal.master, &terminal.side] {
+            // A program must not hold it open.
+            // SAFETY: it changes a flag of an open descriptor.
+            unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+        terminal
+    }
+
+    /// Has the program begin a session whose controlling terminal this is.
+    fn controls(&self, command: &mut Command) {
+        let side = self.side.as_raw_fd();
+        begins_session(command);
+        // SAFETY: the call is async-signal-safe, nothing is allocated between fork and exec, and the descriptor is open
+        // until then.
+        unsafe {
+            command.pre_exec(move || match libc::ioctl(side, libc::TIOCSCTTY as _, 0) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+    }
+}
+
+/// Has the program begin a session without a terminal, as a service is.
+fn begins_session(command: &mut Command) {
+    // SAFETY: the call is async-signal-safe, and nothing is allocated between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::setsid() {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        });
+    }
+}
+
+/// Has the program begin with SIGHUP ignored, as `nohup` does.
+fn ignores_hang_ups(command: &mut Command) {
+    // SAFETY: the call is async-signal-safe, and nothing is allocated between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::signal(libc::SIGHUP, libc::SIG_IGN) {
+            libc::SIG_ERR => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        });
+    }
+}
+
+/// The same program, as what a shell runs in the foreground.
+fn by_shell(direct: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    // Without more to do the shell would become the program.
+    shell.args(["-c", "\"$@\"; exit", "sh"]).arg(direct.get_program()).args(direct.get_args());
+    for (name, value) in direct.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
+/// A home whose configuration is a link, behind which no change is noticed.
+struct LinkedHome {
+    home: Home,
+    elsewhere: Home,
+}
+
+impl LinkedHome {
+    fn new() -> Self {
+        let (home, elsewhere) = (Home::empty(), Home::new("[[modes]]\nname = 'Play'\n"));
+        std::os::unix::fs::symlink(elsewhere.config(), home.config()).unwrap();
+        Self { home, elsewhere }
+    }
+
+    fn change(&self) {
+        self.elsewhere.configure("[[modes]]\nname = 'Live'\n");
+    }
+}
+
+// CLI-1: who closes the window leaves no host behind that nobody sees.
+#[test]
+fn a_host_ends_with_the_terminal_that_it_was_started_in() {
+    for is_by_shell in [false, true] {
+        let home = Home::new("");
+        let mut command = command(home.path(), &["run"]);
+        if is_by_shell {
+            command = by_shell(&command);
+        }
+        let terminal = Terminal::new();
+        terminal.controls(&mut command);
+        let host = Host::ready(&mut command, home.socket());
+        let pid = host.status()["pid"].to_string();
+
+        drop(terminal);
+        let (end, _) = host.end();
+        let is_there = home.socket().exists();
+        if is_there {
+            // What a shell leaves behind is nobody's to end.
+            Command::new("kill").args(["-s", "KILL", &pid]).status().unwrap();
+        }
+        assert!(!is_there, "it goes on; by a shell: {is_by_shell}: {}", end.err);
+        assert!(end.err.contains("stopping"), "{}", end.err);
+        if !is_by_shell {
+            assert_eq!(end.code, Some(0), "{}", end.err);
+        }
+    }
+}
+
+// CFG-4: `nohup conductor run &` goes on, and the signal means what it means to a service.
+#[test]
+fn a_host_that_was_started_to_outlive_its_terminal_does() {
+    let linked = LinkedHome::new();
+    let mut command = command(linked.home.path(), &["run"]);
+    let terminal = Terminal::new();
+    terminal.controls(&mut command);
+    ignores_hang_ups(&mut command);
+    let host = Host::ready(&mut command, linked.home.socket());
+
+    linked.change();
+    drop(terminal);
+    host.log().line("reloaded");
+    assert_eq!(host.stop().0.code, Some(0));
+}
+
+// CFG-4: SIGHUP by hand, or by a service manager.
+#[test]
+fn a_hang_up_while_the_terminal_is_there_or_without_any_reads_the_file_again() {
+    for has_terminal in [true, false] {
+        let linked = LinkedHome::new();
+        let mut command = command(linked.home.path(), &["run"]);
+        let terminal = has_terminal.then(Terminal::new);
+        match &terminal {
+            Some(terminal) => terminal.controls(&mut command),
+            None => begins_session(&mut command),
+        }
+        let host = Host::ready(&mut command, linked.home.socket());
+
+        linked.change();
+        host.signal("HUP");
+        host.log().line("reloaded");
+        assert_eq!(host.stop().0.code, Some(0));
+        drop(terminal);
+    }
+}
