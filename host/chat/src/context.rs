@@ -1,4 +1,4 @@
-//! From the events of a conversation to what a model is sent.
+//! The context of a model: from the events of a conversation to the messages of a request, with compaction.
 //!
 //! Texts, thoughts and calls of whole answers become messages; of an answer that broke off its text alone, unless
 //! another model was asked instead. A call without a result has one that says so, since APIs refuse a question without.

@@ -1,7 +1,7 @@
 //! The ledger of active outputs: what actions have switched on and not yet off (notes, keys, mouse buttons).
 //!
 //! Each worker that switches things on keeps a [`Ledger`] of them, with their owners. When an owner goes
-//! (its mode is left, its rules are replaced, its device is gone), what it alone held is switched off.
+//! (its mode is left, its rules are replaced, its device is gone), what it alone held is switched off: no stuck notes.
 
 use conductor_event::{DeviceId, ModeIx, RuleId};
 

@@ -1,4 +1,4 @@
-//! Lock-free snapshots of values that are swapped while they are read.
+//! Lock-free snapshots of values that are swapped while they are read: read-copy-update (RCU) with arc-swap.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -347,7 +347,7 @@ pub enum Readings {
 }
 
 impl Readings {
-    /// How far back something must have been to count again, so that one that trembles counts once.
+    /// How far back something must have been to count again, so that one that trembles counts once (hysteresis).
     pub const MARGIN: f32 = 0.05;
 }
 

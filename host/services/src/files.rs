@@ -1,4 +1,4 @@
-//! File access confined to a folder that a grant names.
+//! File access confined to a folder that a grant names (no path traversal, no symlink out of it).
 //!
 //! Paths are relative, with `/` between names. A path's text is not trusted: names are
 //! checked here, and the system resolves them beneath the folder's handle. Symbolic links that stay

@@ -1,4 +1,4 @@
-//! Statements of features, signed with a key of this home (Ed25519).
+//! Provenance: statements of features, signed with a key of this home (Ed25519).
 //!
 //! The key follows from the home's own, so that there is no second file to keep. What is signed names the feature that
 //! states it, so that no feature can sign as another one.

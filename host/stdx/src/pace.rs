@@ -1,4 +1,4 @@
-//! Whether calls of a feature are short enough to be made by a thread that has other things to do.
+//! Whether calls of a feature are short enough to run to completion on a thread that has other things to do.
 //!
 //! A thread that brings an event or a request makes the feature's call itself, so that no other thread has to be woken. It
 //! must not be held up for much longer than waking a thread takes. So it only makes the calls of features whose calls have

@@ -1,4 +1,4 @@
-//! What is answered: bodies, the shape of errors, and the headers that every answer has.
+//! Responses: bodies, the shape of errors, and the headers of every response, as the content security policy (CSP).
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Which requests are looked at, before anything else is done with them.
+//! The guard against cross-site request forgery (CSRF) and DNS rebinding, which every request passes first.
 //!
 //! A page of another site can have the browser send requests here, with our cookie where the browser thinks that is the
 //! same site (another port of this computer is), and can point a name of its own at 127.0.0.1. So the `Host` has to be

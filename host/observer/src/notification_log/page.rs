@@ -1,4 +1,4 @@
-//! Reading the notification log: a page of notifications after a cursor, over the files of all features.
+//! Pagination of the notification log: a page of notifications after a cursor, over the files of all features.
 //!
 //! Files are read while they are written. No lock is needed for that: what is not a whole line is skipped, a file that
 //! is rotated meanwhile is read twice and its lines taken once, and what is written after the reading began is left
