@@ -36,7 +36,7 @@ struct Found {
     unseen: BTreeSet<String>,
 }
 
-/// Adds what is below a path of a commit. Returns whether the path is there.
+/// Adds what is below a path of a commit. Returns whether the path exists.
 ///
 /// # Errors
 /// Folders that are too deep.

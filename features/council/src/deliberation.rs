@@ -65,7 +65,7 @@ pub struct Granted {
     pub families: BTreeMap<String, String>,
 }
 
-/// Tokens that are left for the stages after the first, of a panel of so many.
+/// Tokens that are left for the stages after the first, of a panel of this many.
 fn later(budget: &Budget, models: u32) -> u32 {
     let shown = estimated(prompt::SHOWN_REVIEW + FENCED) * models + estimated(LATER_INSTRUCTIONS);
     let rankings = if ranks(budget, models) { models * (shown + budget.ranking) } else { 0 };

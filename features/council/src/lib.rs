@@ -1,4 +1,4 @@
-//! The council: several models verify work, and what comes of it is calculated.
+//! The council: several models verify work, and the outcome is calculated (consensus, quorum).
 //!
 //! The tools are here, and what they use of the host; who is asked is in
 //! `members`. The rest knows nothing of it: what a request may say

@@ -227,8 +227,8 @@ impl Received {
         }
     }
 
-    /// The controls, the one moved last first. The pressure on a key is left out where the key itself is there, and the low
-    /// bits of a controller where the high ones are.
+    /// The controls, the one moved last first. The pressure on a key is left out where the key itself is listed, and
+    /// the low bits of a controller where the high ones are.
     pub fn controls(&self) -> Vec<Control> {
         let mut moves = self.moves.clone();
         for one in &mut moves {

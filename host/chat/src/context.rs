@@ -85,7 +85,7 @@ pub fn messages_within(events: &[Recorded], model: &str, max: usize) -> (Vec<Mes
     (built(events, model, shortened), true)
 }
 
-/// The messages, with excerpts of so many results.
+/// The messages, with excerpts of this many results.
 fn built(events: &[Recorded], model: &str, shortened: usize) -> Vec<Message> {
     let (before, after) = events.split_at(compacted(events));
     let mut builder = Builder { model, to_shorten: shortened, ..Builder::default() };

@@ -155,7 +155,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, a thing is on exactly as long as somebody holds it who is still there.
+        /// Whatever happens, a thing is on exactly as long as a present owner holds it.
         #[test]
         fn nothing_is_on_without_an_owner(
             steps in prop::collection::vec((0u8..8, 0u8..3, 0u8..3, prop::option::of(0u16..3), 0u64..3), 0..80),

@@ -2,9 +2,9 @@
 //!
 //! A DIN cable carries 3125 bytes a second, and some devices lose what comes faster: the driver returns success as soon
 //! as it has taken it. So messages beyond the pace of the port wait here, in order, and the worker goes on. Values of a
-//! controller that wait are coalesced into the latest; nothing else is merged. If the queue is full, a message is refused
-//! with an error, unless it ends something (such as a note). Messages of the clock never wait: MIDI lets them go between
-//! the bytes of others.
+//! controller that wait are coalesced into the latest; nothing else is merged. If the queue is full, a message is
+//! refused with an error, unless it ends something (such as a note). Messages of the clock never wait: MIDI lets them
+//! go between the bytes of others.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

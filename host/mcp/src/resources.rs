@@ -52,7 +52,7 @@ const TEMPLATES: [[&str; 4]; 4] = [
     ],
 ];
 
-/// All that is there.
+/// All resources.
 pub(super) fn all(host: &Host, library: &Library) -> Vec<Resource> {
     let mut all: Vec<Resource> = PAGES.iter().map(|[name, uri, what, kind]| resource(uri, name, what, kind)).collect();
     for plan in host.plan_summaries().unwrap_or_default() {

@@ -36,11 +36,11 @@ pub struct Signature {
 /// What a signature is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
-    /// It is by this home.
+    /// It was made with the key of this home.
     ThisHost,
-    /// It is by the key that stands with it, which is another home's.
+    /// It was made with the key beside it, which is another home's.
     AnotherHost,
-    /// It is none of this statement.
+    /// It is not a signature of this statement.
     Invalid,
 }
 

@@ -23,7 +23,7 @@ const FORGIVEN_AFTER: u32 = 1000;
 const FIRST_BAN: Duration = Duration::from_secs(1);
 /// The same at most.
 const MAX_BAN: Duration = Duration::from_secs(300);
-/// A ban is the first one again if there was none for so many times as long as the next would be: on a busy machine a
+/// The length of a ban is reset if there was none for this factor times the length of the next one: on a busy machine a
 /// feature is slow now and then through no fault of its own, and one that is slow on purpose gains little.
 const BAN_RESET_FACTOR: u32 = 10;
 

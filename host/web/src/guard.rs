@@ -62,7 +62,7 @@ pub(super) fn check<B>(port: u16, request: &Request<B>) -> Result<Place, ErrorAn
     Ok(place)
 }
 
-/// The value of a header that is there once.
+/// The value of a header that occurs exactly once.
 pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

@@ -39,7 +39,7 @@ pub struct AuditQuery {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub after: Option<u64>,
-    /// At most so many, 1 to 1000. Default: 100.
+    /// At most this many, 1 to 1000. Default: 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
@@ -67,7 +67,7 @@ pub struct AuditRow {
     pub client: Option<String>,
     /// Whether an agent's program says that its user has answered.
     pub elicited: Option<bool>,
-    /// What it was about: a tool, a plan, a feature, a secret.
+    /// The subject: a tool, a plan, a feature, a secret.
     pub subject: String,
     /// `begun`, `done`, `refused` or `failed`.
     pub outcome: String,

@@ -52,13 +52,13 @@ impl Order {
 pub struct NotificationQuery {
     /// Only those with a larger sequence number.
     pub after: u64,
-    /// At most so many; no more than [`MAX_PAGE`] are returned.
+    /// At most this many; no more than [`MAX_PAGE`] are returned.
     pub limit: usize,
     /// Only those of the feature with this name or whole id.
     pub feature: Option<String>,
     /// Which of them first.
     pub order: Order,
-    /// As many as take up so many bytes as JSON, but at least one; no more than [`MAX_PAGE_BYTES`] are returned.
+    /// As many as take up this many bytes as JSON, but at least one; no more than [`MAX_PAGE_BYTES`] are returned.
     pub max_bytes: usize,
 }
 
