@@ -653,7 +653,7 @@ impl Client {
         transport::lines(&self.home, &path, each)
     }
 
-    /// What is on record, oldest first.
+    /// Entries of the audit log, oldest first.
     ///
     /// # Errors
     /// See [`AskError`].

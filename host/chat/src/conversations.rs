@@ -321,7 +321,7 @@ impl Conversations {
             Ok::<_, StoreError>(())
         };
         if let Err(error) = keep() {
-            tracing::warn!("what became of a plan can't be kept: {error}");
+            tracing::warn!("the outcome of a plan can't be kept: {error}");
         }
     }
 

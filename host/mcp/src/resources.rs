@@ -35,7 +35,7 @@ const PAGES: [[&str; 4]; 5] = [
     ["config", CONFIG, "The configuration in force. `<hidden>` stands for private values.", "application/toml"],
     ["status", STATUS, "Ports, bindings, features, the mode, and what was dropped.", "application/json"],
     ["plans", PLANS, "Proposed changes that wait for a person.", "application/json"],
-    ["ports", PORTS, "Every port that is there, and which device it is.", "application/json"],
+    ["ports", PORTS, "Every port, and which device it is.", "application/json"],
     ["notifications", NOTIFICATIONS, "The last things that features notified you of.", "application/json"],
 ];
 

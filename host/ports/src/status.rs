@@ -281,7 +281,7 @@ impl BindingStatus {
         } else if problem.is_some() {
             problem
         } else if bound == 0 {
-            Some("no port that is there matches it; `conductor ports` lists those that are".to_owned())
+            Some("no port matches it; `conductor ports` lists those that exist".to_owned())
         } else if incomplete {
             Some("one of its directions has no port".to_owned())
         } else {

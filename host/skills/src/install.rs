@@ -67,7 +67,7 @@ pub enum InstallError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Another skill has this name.
-    #[error("{} is there already, and is another one; --replace puts this in its place", .0.display())]
+    #[error("{} already exists, and is another skill; --replace puts this in its place", .0.display())]
     Exists(PathBuf),
     /// It does not exist.
     #[error("{} is not there", .0.display())]
@@ -79,7 +79,7 @@ pub enum InstallError {
     #[error("{} was changed since it was installed; --force removes it with the changes", .0.display())]
     Changed(PathBuf),
     /// It can't be recorded in the audit log.
-    #[error("it can't be put on record, so nothing was done: {0}")]
+    #[error("it can't be recorded in the audit log, so nothing was done: {0}")]
     Audit(#[from] AuditError),
     /// The record of installed skills is invalid.
     #[error("{}: is no record of installed skills: {message}", file.display())]

@@ -24,7 +24,7 @@ const MAX_ROWS: u32 = 1000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get::<Vec<AuditRow>>("/v1/audit", "listAudit", "What is on record, oldest first")
+        get::<Vec<AuditRow>>("/v1/audit", "listAudit", "Entries of the audit log, oldest first")
             .scope(Scope::Control)
             .query::<AuditQuery>()
             .by(audit),

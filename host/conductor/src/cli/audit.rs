@@ -70,7 +70,7 @@ pub(super) fn run(places: &Paths, command: &AuditCommand) -> CommandResult {
                 let rows: Vec<Value> = rows.iter().map(object).collect();
                 terminal::json(&rows)?;
             } else if rows.is_empty() {
-                outln!("nothing of that is on record");
+                outln!("no entry of the audit log matches");
             } else {
                 rows.iter().for_each(|row| outln!("{}", line(row)));
             }

@@ -339,7 +339,7 @@ impl ExchangeError {
             Self::Network(NetworkError::Broken(why)) => HttpError::Failed(text(why)),
             Self::Network(why @ NetworkError::HeadTooLarge) => HttpError::Exhausted(text(why.to_string())),
             Self::TooLarge(what) => HttpError::Exhausted(text(what.to_owned())),
-            Self::Status(status) => HttpError::Failed(text(format!("the status {status} is none of 200-599"))),
+            Self::Status(status) => HttpError::Failed(text(format!("the status {status} is not within 200-599"))),
         }
     }
 }

@@ -129,7 +129,7 @@ impl SocketCheck {
         }];
         if let Some(why) = audit_trouble {
             let mend = "until it can be, what has to be on record is refused: make room, or make the home writable";
-            findings.push(Finding::trouble(ABOUT, format!("it can't put on record what happens: {why}"), mend));
+            findings.push(Finding::trouble(ABOUT, format!("it can't write the audit log: {why}"), mend));
         }
         if let (count @ 1.., Some(last)) = failures {
             let what = format!("{count} actions have failed, the last one: {last}");
