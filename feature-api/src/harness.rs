@@ -174,7 +174,7 @@ impl Harness {
     }
 }
 
-/// Keeps the last lines of what the host logs, for failures that say nothing else.
+/// Keeps the last lines of what the host logs, for failures without a message of their own.
 fn keep_last_lines(from: impl std::io::Read, kept: &Mutex<VecDeque<String>>) {
     for line in BufReader::new(from).lines().map_while(Result::ok) {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -55,7 +55,7 @@ pub fn remove(path: impl Into<String>) -> Change {
     Change { path: path.into(), value: None }
 }
 
-/// The JSON Schema of a type, as registrars take it: without what says nothing to a reader,
+/// The JSON Schema of a type, as registrars take it: without keywords that are of no use to a reader,
 /// since the schemas of all tools are read before every conversation.
 pub fn schema<T: JsonSchema>() -> String {
     let mut schema = schemars::schema_for!(T).to_value();
@@ -134,7 +134,7 @@ fn compact(schema: &mut Value) {
 ///
 /// # Errors
 /// `invalid`, with what does not fit. Where it stands is said of a text that is no JSON alone: else it is a key that is
-/// wrong, and its place in a text that a program wrote helps nobody.
+/// wrong; a position in a text that a program wrote would not help.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let invalid = |error: serde_json::Error| {
         let said = error.to_string();
@@ -148,7 +148,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
 /// Registers a tool with the schemas of its arguments and its result.
 ///
 /// # Errors
-/// The registrar's: a name that the descriptor does not declare, or one that is there already.
+/// The registrar's: a name that the descriptor does not declare, or one that is already registered.
 pub fn register<Args: JsonSchema, Result_: JsonSchema>(registrar: &Registrar, name: &str) -> Result<(), Error> {
     registrar.register(name, &schema_of_tool::<Args>(), Some(&schema_of_tool::<Result_>()))
 }

@@ -148,7 +148,7 @@ fn a_new_feature_is_a_folder_of_its_own() {
     }
     let again = home.conductor(&["feature", "new", path]);
     assert_eq!(again.code, Some(2));
-    assert!(again.err.contains("is there already"), "{}", again.err);
+    assert!(again.err.contains("already exists"), "{}", again.err);
     let unknown = home.conductor(&["feature", "new", path, "--kind", "driver"]);
     assert!(unknown.err.contains("action, tool, hook, task, provider"), "{}", unknown.err);
 }

@@ -134,7 +134,7 @@ fn a_first_configuration_is_written_once_and_runs() {
 
     let again = home.conductor(&["init"]);
     assert_eq!(again.code, Some(2));
-    assert!(again.err.contains("is there already, and stays as it is"), "{}", again.err);
+    assert!(again.err.contains("already exists, and stays as it is"), "{}", again.err);
     assert_eq!(fs::read_to_string(home.config()).unwrap(), text);
 }
 

@@ -63,7 +63,7 @@ fn find<'k>(kinds: &'k [Kind], name: &str) -> Option<&'k Kind> {
     kinds.iter().find(|kind| plain(kind.name) == name)
 }
 
-/// What `type` says; empty if it says nothing.
+/// The value of `type`; empty if there is none.
 pub(super) fn tag(value: &Map<String, Value>) -> &str {
     value.get("type").and_then(Value::as_str).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use similar::TextDiff;
 
 use crate::request::Wrong;
 use crate::snapshot::{
-    BINARY_WITHIN, Entry, Expansion, File, GARBAGE, Kind, LeftOut, MAX_FILES, MAX_LISTED, NUL_IN_TEXT, Tree,
+    BINARY_PROBE_BYTES, Entry, Expansion, File, GARBAGE, Kind, LeftOut, MAX_FILES, MAX_LISTED, NUL_IN_TEXT, Tree,
     is_text_name, plain,
 };
 
@@ -15,7 +15,7 @@ const MAX_COMPARED: usize = 2000;
 /// Lines of a file that differ, from the first to the last, of which a diff is made.
 const MAX_DIFFERING: usize = 3000;
 /// Lines that are shown before and after one that differs.
-const CONTEXT: usize = 8;
+const CONTEXT_LINES: usize = 8;
 /// Folders within folders.
 const MAX_DEPTH: usize = 64;
 
@@ -36,7 +36,7 @@ struct Found {
     unseen: BTreeSet<String>,
 }
 
-/// Adds what is below a path of a commit. Returns whether the path is there.
+/// Adds what is below a path of a commit. Returns whether the path exists.
 ///
 /// # Errors
 /// Folders that are too deep.
@@ -101,7 +101,7 @@ fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> Option<String>
     let name =
         |side: &str, text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| format!("{side}/{path}"));
     let diff = TextDiff::from_lines(old, new);
-    Some(diff.unified_diff().context_radius(CONTEXT).header(&name("a", before), &name("b", after)).to_string())
+    Some(diff.unified_diff().context_radius(CONTEXT_LINES).header(&name("a", before), &name("b", after)).to_string())
 }
 
 /// What changed from `base` to `head` in the files that `paths` stand for (all, if there are none), a diff each. Files are left
@@ -162,7 +162,8 @@ pub fn between<T: Tree>(
             left_out.add(WRITTEN_BY_PROGRAMS, path);
             continue;
         }
-        let is_binary = |bytes: &Option<Vec<u8>>| bytes.iter().flatten().take(BINARY_WITHIN).any(|byte| *byte == 0);
+        let is_binary =
+            |bytes: &Option<Vec<u8>>| bytes.iter().flatten().take(BINARY_PROBE_BYTES).any(|byte| *byte == 0);
         if is_binary(&before) || is_binary(&after) {
             let is_text = is_text_name(path);
             left_out.add(if is_text { NUL_IN_TEXT } else { BINARY }, path);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// How far the confidences of two verifications may be apart.
-const APART: f64 = 0.01;
+const CONFIDENCE_TOLERANCE: f64 = 0.01;
 
 /// What a comparison finds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub fn compare(reference: &Value, result: &Value) -> Compared {
     }
     let confidence = |of: &Value| of["confidence"].as_f64();
     match (confidence(reference), confidence(result)) {
-        (Some(one), Some(other)) if (one - other).abs() < APART => {}
+        (Some(one), Some(other)) if (one - other).abs() < CONFIDENCE_TOLERANCE => {}
         (one, other) => {
             let shown = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| format!("{value:.3}"));
             differences.push(format!("confidence: {} and {}", shown(one), shown(other)));
@@ -71,7 +71,7 @@ mod tests {
             (result("a", "fail", 0.9), "verdict"),
             (result("a", "pass", 0.911), "confidence"),
             // Exactly 0.01 apart is too far.
-            (result("a", "pass", 0.9 + APART), "confidence"),
+            (result("a", "pass", 0.9 + CONFIDENCE_TOLERANCE), "confidence"),
             (json!({}), "original_response_hash"),
         ] {
             let compared = compare(&reference, &other);

@@ -46,7 +46,7 @@ pub struct Evidence<'e> {
 /// The decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// What comes of it.
+    /// The outcome.
     pub verdict: Verdict,
     /// 0.0 to 1.0: how much of the panel's weight agrees, times how sure those are.
     pub confidence: f64,
@@ -54,7 +54,7 @@ pub struct Decision {
     pub reasons: Vec<String>,
 }
 
-/// Reviews that a panel of so many needs.
+/// Reviews that a panel of this many needs.
 pub const fn quorum(panel: usize) -> usize {
     let thirds = (panel * 2).div_ceil(3);
     if thirds < 2 { 2 } else { thirds }

@@ -24,9 +24,9 @@ use crate::transcript::{REQUEST, Transcript, file_of, rendered};
 /// Shares of the time that is left: of the first stage, and of the second.
 const SHARES: (f64, f64) = (0.6, 0.6);
 /// Bytes of instructions and schema of a stage after the first, about.
-const LATER_INSTRUCTIONS: usize = 2000;
+const LATER_INSTRUCTION_BYTES: usize = 2000;
 /// What the fence adds to a review that is shown, at most.
-const FENCED: usize = 200;
+const MAX_FENCE_BYTES: usize = 200;
 /// Models that are asked for the verdict, one after the other, until one gives it.
 const MAX_CHAIRMEN: usize = 2;
 
@@ -65,9 +65,9 @@ pub struct Granted {
     pub families: BTreeMap<String, String>,
 }
 
-/// Tokens that are left for the stages after the first, of a panel of so many.
+/// Tokens that are left for the stages after the first, of a panel of this many.
 fn later(budget: &Budget, models: u32) -> u32 {
-    let shown = estimated(prompt::SHOWN_REVIEW + FENCED) * models + estimated(LATER_INSTRUCTIONS);
+    let shown = estimated(prompt::SHOWN_REVIEW + MAX_FENCE_BYTES) * models + estimated(LATER_INSTRUCTION_BYTES);
     let rankings = if ranks(budget, models) { models * (shown + budget.ranking) } else { 0 };
     rankings + shown + budget.answer
 }
@@ -476,7 +476,8 @@ fn ranked<P: Panel>(
         max_tokens: budget.ranking,
     };
     let inquiries = authors.iter().zip(&shown).map(ask).collect();
-    let verdict = texts.iter().map(|text| estimated(text.len() + FENCED)).sum::<u32>() + estimated(LATER_INSTRUCTIONS);
+    let verdict = texts.iter().map(|text| estimated(text.len() + MAX_FENCE_BYTES)).sum::<u32>()
+        + estimated(LATER_INSTRUCTION_BYTES);
     let rankings = session.stage(Stage::Rankings, inquiries, (SHARES.1, verdict + budget.answer), |_, text| {
         review::ranking(text, texts.len())
     });

@@ -80,7 +80,7 @@ fn visible(line: &str, hidden: &mut usize) -> String {
     shown
 }
 
-/// A text that models wrote, for results: hidden characters and line ends written out, at most so many bytes.
+/// A text that models wrote, for results: hidden characters and line ends written out, at most this many bytes.
 pub fn one_line(text: &str, most: usize) -> String {
     let text = text.trim();
     let shown = visible(bounded(text, most), &mut 0).replace('\t', " ");
@@ -88,7 +88,7 @@ pub fn one_line(text: &str, most: usize) -> String {
     if cut.len() < shown.len() || text.len() > most { format!("{cut}…") } else { shown }
 }
 
-/// The beginning of a text, at most so many bytes.
+/// The beginning of a text, at most this many bytes.
 pub fn bounded(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {

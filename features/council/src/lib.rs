@@ -1,4 +1,4 @@
-//! The council: several models verify work, and what comes of it is calculated.
+//! The council: several models verify work, and the outcome is calculated (consensus, quorum).
 //!
 //! The tools are here, and what they use of the host; who is asked is in
 //! `members`. The rest knows nothing of it: what a request may say
@@ -291,7 +291,7 @@ fn result_of(state: &State, place: &str, named: &str) -> Result<Value, Error> {
     };
     let text = text.ok_or_else(|| Error::Invalid(format!("{place} = {named:?}: there is no result")))?;
     serde_json::from_str(&text)
-        .map_err(|error| Error::Invalid(format!("{place} = {named:?}: its result is none: {error}")))
+        .map_err(|error| Error::Invalid(format!("{place} = {named:?}: its result is not valid: {error}")))
 }
 
 fn compared(asked: &Compare) -> Result<Compared, Error> {

@@ -1,4 +1,4 @@
-//! The panel: who is asked, what that costs, and what comes back.
+//! The panel: which models are asked, what that costs, and what they answer.
 
 use crate::digest::sha256;
 use crate::fence::{bounded, one_line};

@@ -129,18 +129,18 @@ pub struct Version {
 pub struct Cost {
     /// Milliseconds.
     pub time_ms: u64,
-    /// Of so many.
+    /// Milliseconds that it may take at most.
     pub time_limit_ms: u64,
     /// Tokens of all models together.
     pub tokens: u32,
-    /// Of so many.
+    /// Tokens that it may take at most.
     pub token_limit: u32,
 }
 
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verification {
-    /// What comes of it.
+    /// The outcome.
     pub verdict: Verdict,
     /// 0.0-1.0.
     pub confidence: f64,

@@ -18,7 +18,7 @@ const MAX_RATIONALE: usize = 1200;
 /// The highest score.
 pub const MAX_SCORE: f64 = 10.0;
 
-/// What comes of it.
+/// The outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -179,7 +179,7 @@ fn is_share(value: f64) -> Result<(), String> {
 /// Reads a review of these files.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is not valid.
 pub fn review(text: &str, files: &[String]) -> Result<Review, String> {
     let mut review: Review = object(text)?;
     is_share(review.confidence)?;
@@ -189,7 +189,7 @@ pub fn review(text: &str, files: &[String]) -> Result<Review, String> {
     review.issues.sort_by_key(|issue| issue.severity);
     review.issues.truncate(MAX_ISSUES);
     for issue in &mut review.issues {
-        // A place that was not reviewed is none.
+        // A place that was not reviewed does not count.
         issue.file = issue.file.take().filter(|file| files.contains(file));
         issue.line = issue.line.filter(|line| *line > 0 && issue.file.is_some());
         issue.message = one_line(&issue.message, MAX_MESSAGE);
@@ -202,7 +202,7 @@ pub fn review(text: &str, files: &[String]) -> Result<Review, String> {
 /// Reads the chairman's verdict.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is not valid.
 pub fn chairman(text: &str) -> Result<Chairman, String> {
     let mut chairman: Chairman = object(text)?;
     is_share(chairman.confidence)?;
@@ -211,10 +211,10 @@ pub fn chairman(text: &str) -> Result<Chairman, String> {
     Ok(chairman)
 }
 
-/// Reads a ranking of so many, the best first: the numbers of what was ranked, in the order in which it was shown.
+/// Reads a ranking of this many, the best first: the numbers of what was ranked, in the order in which it was shown.
 ///
 /// # Errors
-/// Why it is none: each label has to be there once.
+/// Why it is not valid: each label has to appear once.
 pub fn ranking(text: &str, count: usize) -> Result<Vec<usize>, String> {
     let Ranking { ranking } = object(text)?;
     let numbers: Vec<usize> =
@@ -226,7 +226,7 @@ pub fn ranking(text: &str, count: usize) -> Result<Vec<usize>, String> {
 /// Reads an answer to a question, or the chairman's.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is not valid.
 pub fn answer(text: &str) -> Result<String, String> {
     let Answer { answer } = object(text)?;
     if answer.trim().is_empty() { Err("its answer is empty".to_owned()) } else { Ok(answer) }

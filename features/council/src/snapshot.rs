@@ -16,7 +16,7 @@ pub const MAX_LISTED: usize = 1000;
 /// Folders within folders.
 const MAX_DEPTH: usize = 64;
 /// The bytes of a file in which a NUL makes it binary.
-pub const BINARY_WITHIN: usize = 512;
+pub const BINARY_PROBE_BYTES: usize = 512;
 /// Names that one warning lists.
 const MAX_NAMED: usize = 3;
 
@@ -260,7 +260,7 @@ pub fn read(tree: &impl Tree, expansion: &mut Expansion, mut fits: impl FnMut(&F
                 continue;
             }
         };
-        if bytes.iter().take(BINARY_WITHIN).any(|byte| *byte == 0) {
+        if bytes.iter().take(BINARY_PROBE_BYTES).any(|byte| *byte == 0) {
             let is_text = is_text_name(&path);
             left_out.add(if is_text { NUL_IN_TEXT } else { BINARY }, &path);
             expansion.truncated |= is_text;

@@ -68,7 +68,7 @@ pub enum Validity {
     ThisHost,
     /// It is by another one, whose key stands with it.
     AnotherHost,
-    /// It is none.
+    /// It is not a transcript.
     Invalid,
 }
 

@@ -162,7 +162,7 @@ impl Placed<'_> {
 }
 
 /// The places of mappings that one event fires together, a list for each trigger that one of the `shown` places has; and how
-/// many places were left out, for want of room.
+/// many places were left out, because there is no room for them.
 fn same_trigger(mappings: &[Placed<'_>], shown: &HashSet<&str>) -> Result<(Vec<Vec<String>>, Option<usize>), Error> {
     let fires = mappings
         .iter()
@@ -186,7 +186,7 @@ impl Show {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// A page of the modes, `after` so many; `active` is the name of the active one.
+    /// A page of the modes, after the first `after`; `active` is the name of the active one.
     ///
     /// # Errors
     /// As of [`Page::of`].
@@ -368,7 +368,7 @@ mod tests {
         assert!(second.mappings[0].place == "modes/0/mappings/1" && second.same_trigger.is_empty());
     }
 
-    /// A show with so many global mappings, each with a name of its own and with the same trigger.
+    /// A show with this many global mappings, each with a name of its own and with the same trigger.
     fn cues(count: usize) -> Show {
         let cue = |number: usize| {
             format!(

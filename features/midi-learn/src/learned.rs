@@ -10,7 +10,7 @@ use crate::osc_arguments;
 use crate::presses::{self, Gesture, Key, Press};
 
 /// Nanoseconds within which the fine part of a controller of 14 bits follows the coarse one, as the trigger has it.
-const FINE_FOLLOWS: u64 = 3_000_000;
+const FINE_TIMEOUT_NANOS: u64 = 3_000_000;
 
 /// A control that was moved.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -227,8 +227,8 @@ impl Received {
         }
     }
 
-    /// The controls, the one moved last first. The pressure on a key is left out where the key itself is there, and the low
-    /// bits of a controller where the high ones are.
+    /// The controls, the one moved last first. The pressure on a key is left out where the key itself is listed, and
+    /// the low bits of a controller where the high ones are.
     pub fn controls(&self) -> Vec<Control> {
         let mut moves = self.moves.clone();
         for one in &mut moves {
@@ -284,7 +284,7 @@ impl Received {
         let Which::Controller(channel, cc @ 0..32) = moves.which else { return None };
         let low = Which::Controller(channel, cc + 32);
         let low = self.moves.iter().find(|other| other.device == moves.device && other.which == low)?;
-        let follows = |at: &&u64| moves.times.iter().any(|high| (*high..=*high + FINE_FOLLOWS).contains(*at));
+        let follows = |at: &&u64| moves.times.iter().any(|high| (*high..=*high + FINE_TIMEOUT_NANOS).contains(*at));
         let following = low.times.iter().filter(follows).count();
         (moves.values.len() >= 2 && low.times.len() >= 2 && following * 10 >= low.times.len() * 9).then_some(low)
     }

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Milliseconds that a press is longer than to be a long one.
-const LONG: u64 = 500;
+const LONG_PRESS_MS: u64 = 500;
 /// Milliseconds within which two presses begin that are a double tap.
-const TWICE: u64 = 400;
+const DOUBLE_TAP_MS: u64 = 400;
 /// Milliseconds within which the notes of a chord begin.
-const TOGETHER: u64 = 50;
+const CHORD_MS: u64 = 50;
 /// Steps of velocity between two layers.
 const LAYER_GAP: i64 = 12;
 /// The most notes of a chord.
@@ -72,15 +72,15 @@ pub fn gestures(device: &str, key: Key, presses: &[Press]) -> Vec<Gesture> {
         found.push(Gesture { kind: kind.to_owned(), evidence, toml: crate::toml(trigger) });
     };
     let held = presses.iter().filter_map(|press| press.up.map(|up| ms(press.down, up))).max();
-    if let Some(held) = held.filter(|held| *held > LONG) {
+    if let Some(held) = held.filter(|held| *held > LONG_PRESS_MS) {
         let mut it = trigger(TriggerKind::LongPress, device, key);
         it.duration_ms = Some(500);
-        put("long-press", format!("held for {held} ms, more than {LONG}"), &it);
+        put("long-press", format!("held for {held} ms, more than {LONG_PRESS_MS}"), &it);
     }
     if let Some(apart) = tapped_twice(presses) {
         let mut it = trigger(TriggerKind::DoubleTap, device, key);
         it.timeout_ms = Some(400);
-        put("double-tap", format!("twice within {apart} ms, less than {TWICE}"), &it);
+        put("double-tap", format!("twice within {apart} ms, less than {DOUBLE_TAP_MS}"), &it);
     }
     if let Key::Note(..) = key {
         let layers = layers(presses);
@@ -98,8 +98,8 @@ fn tapped_twice(presses: &[Press]) -> Option<u64> {
     let [before @ .., first, second] = presses else { return None };
     let apart = ms(first.down, second.down);
     let is_let_go = first.up.is_some_and(|up| up <= second.down);
-    let is_roll = before.last().is_some_and(|third| ms(third.down, first.down) < TWICE);
-    (apart < TWICE && is_let_go && !is_roll).then_some(apart)
+    let is_roll = before.last().is_some_and(|third| ms(third.down, first.down) < DOUBLE_TAP_MS);
+    (apart < DOUBLE_TAP_MS && is_let_go && !is_roll).then_some(apart)
 }
 
 /// The layers of velocity that presses fall into, softest first: the lowest and the highest that came, and the range that
@@ -147,7 +147,7 @@ pub fn chord(device: &str, pressed: &[(Key, Press)]) -> Option<(Key, Gesture)> {
         let mut keys = vec![key];
         let mut last = (key, first.down);
         for (other, press) in &all[place + 1..] {
-            if ms(first.down, press.down) > TOGETHER || keys.len() == MAX_CHORD {
+            if ms(first.down, press.down) > CHORD_MS || keys.len() == MAX_CHORD {
                 break;
             }
             if same(key, *other) && !keys.contains(other) {

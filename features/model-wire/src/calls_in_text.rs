@@ -14,11 +14,11 @@ const MAX_CALL: usize = 128 * 1024;
 /// What was found in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Text that is none of a call.
+    /// Text that is not part of a call.
     Text(String),
     /// A call: the tool and its arguments, as JSON.
     Call(String, String),
-    /// What looks like a call and is none, as it was written.
+    /// Text that looks like a call but is not one, as it was written.
     Broken(String),
 }
 

@@ -19,7 +19,7 @@ pub fn has_calls(question: &Question) -> bool {
     question.messages.iter().any(|message| message.parts.iter().any(is_call))
 }
 
-/// The question without tools: they, and what became of earlier calls, are text.
+/// The request without tools: tools, and the results of earlier calls, are written as text.
 pub fn without_tools(question: Question) -> Question {
     let Question { mut instructions, messages, tools, choice, how } = question;
     if !tools.is_empty() && !matches!(choice, ToolChoice::None) {

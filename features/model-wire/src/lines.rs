@@ -121,7 +121,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// Events without data are none.
+/// Events without data are ignored.
 fn hand_over(data: &str, event: &mut impl FnMut(&str)) {
     if !data.is_empty() {
         event(data);

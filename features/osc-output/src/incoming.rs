@@ -71,7 +71,7 @@ impl Incoming {
         self.matches.get(at).map_or("", String::as_str)
     }
 
-    /// The same as a number; 0 if it is none.
+    /// The same as a number; 0 if it is not a number.
     pub fn match_number(&self, at: usize) -> f64 {
         self.matched(at).parse().ok().filter(|number: &f64| number.is_finite()).unwrap_or(0.0)
     }

@@ -126,7 +126,7 @@ pub struct Needs {
     pub name: bool,
     /// The OSC message that came in.
     pub message: bool,
-    /// What the wildcards of the mapping's pattern have matched: so many of them.
+    /// The number of texts that the wildcards of the mapping's pattern have matched.
     pub matches: u32,
 }
 

@@ -15,11 +15,11 @@ const FIRST_PARAMETER: u16 = 1000;
 /// The controllers of transport buttons as several controllers are shipped.
 const TRANSPORT: [std::ops::RangeInclusive<u16>; 3] = [41..=46, 58..=62, 113..=119];
 /// Nanoseconds without a value after which a movement is over.
-const REST: u64 = 200_000_000;
+const REST_TIMEOUT_NANOS: u64 = 200_000_000;
 /// Nanoseconds that two movements have to share.
-const AT_ONCE: u64 = 60_000_000;
+const MIN_OVERLAP_NANOS: u64 = 60_000_000;
 /// Values a second within a movement from which a stream is as dense as breath.
-const DENSE: u64 = 40;
+const MIN_DENSE_RATE: u64 = 40;
 
 /// What a controller's values are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Control {
     }
 
     fn movements(&self) -> Vec<Movement> {
-        let chunks = self.values.chunk_by(|one, next| next.0.saturating_sub(one.0) <= REST);
+        let chunks = self.values.chunk_by(|one, next| next.0.saturating_sub(one.0) <= REST_TIMEOUT_NANOS);
         let movement = |chunk: &[(u64, i32)]| {
             let (&(from, first), &(to, last)) = (chunk.first()?, chunk.last()?);
             let values = || chunk.iter().map(|(_, value)| *value);
@@ -79,8 +79,9 @@ impl Control {
         }
         let movements = self.movements();
         let long = |movement: &&Movement| movement.values >= 8;
-        let dense =
-            |movement: &&Movement| movement.values * 1_000_000_000 >= DENSE * movement.to.saturating_sub(movement.from);
+        let dense = |movement: &&Movement| {
+            movement.values * 1_000_000_000 >= MIN_DENSE_RATE * movement.to.saturating_sub(movement.from)
+        };
         let blown = |movement: &&Movement| movement.first <= 8 && movement.last == 0;
         let all = movements.iter().filter(long).count();
         let of = movements.iter().filter(long).filter(dense).filter(blown).count();
@@ -468,8 +469,9 @@ fn movement_points(tally: &mut Tally, row: &[&Control]) {
         .filter(|(_, movement)| movement.values >= 3)
         .collect();
     let all = of.len();
-    let shares =
-        |one: &Movement, other: &Movement| one.to.min(other.to).saturating_sub(one.from.max(other.from)) >= AT_ONCE;
+    let shares = |one: &Movement, other: &Movement| {
+        one.to.min(other.to).saturating_sub(one.from.max(other.from)) >= MIN_OVERLAP_NANOS
+    };
     let at_once =
         of.iter().filter(|(place, one)| of.iter().any(|(where_, other)| where_ != place && shares(one, other))).count();
     let at_once = 100 * at_once / all.max(1);

@@ -12,9 +12,9 @@ use crate::window::Moment;
 /// Channels with notes of which each has few: one note a channel, as MIDI polyphonic expression has it.
 const MPE_CHANNELS: usize = 3;
 /// Nanoseconds within which two notes count as played together: a hand's fingers come down within 30 ms.
-const TOGETHER: u64 = 30_000_000;
+const MAX_CHORD_NANOS: u64 = 30_000_000;
 /// Nanoseconds for which two keys have to be down at once.
-const HELD_TOGETHER: u64 = 40_000_000;
+const MIN_HELD_NANOS: u64 = 40_000_000;
 
 /// A note that was played.
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +136,7 @@ impl Group {
             let press = self.presses[place];
             let before = &self.presses[place.saturating_sub(12)..place];
             before.iter().any(|other| {
-                other.note != press.note && other.until.is_none_or(|until| until > press.at + HELD_TOGETHER)
+                other.note != press.note && other.until.is_none_or(|until| until > press.at + MIN_HELD_NANOS)
             })
         };
         (1..self.presses.len()).filter(|place| overlaps(*place)).count()
@@ -147,7 +147,7 @@ impl Group {
         // Presses are in the order of time; a hand or two has no more than so many fingers.
         let begun = |place: usize| {
             let with = self.presses[place..].iter().take(12);
-            let with = with.take_while(|other| other.at.saturating_sub(self.presses[place].at) <= TOGETHER);
+            let with = with.take_while(|other| other.at.saturating_sub(self.presses[place].at) <= MAX_CHORD_NANOS);
             with.map(|other| other.note).collect::<BTreeSet<_>>().len()
         };
         (0..self.presses.len()).map(begun).max().unwrap_or_default()

@@ -380,7 +380,7 @@ fn explained(reader: &Reader, Explain { device, event, mode, after }: &Explain) 
     Ok(Explained { rules, total, next: next.unwrap_or(advice) })
 }
 
-/// What to do about an event that no rule looks at, while so many plans wait.
+/// What to do about an event that no rule looks at, while this many plans wait.
 fn unmapped(event: &str, waiting: usize) -> String {
     let is_release = event.trim_start().starts_with("note-off") || event.trim_end().ends_with(" up");
     let made = match is_release {

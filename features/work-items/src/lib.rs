@@ -230,7 +230,7 @@ impl Actions for WorkItems {
     fn prepare(_name: String, params: String) -> Result<u32, Error> {
         let mark: Mark = serde_json::from_str(&params).map_err(|error| Error::Invalid(error.to_string()))?;
         if mark.text.trim().is_empty() {
-            return Err(Error::Invalid("`text` says nothing".into()));
+            return Err(Error::Invalid("`text` is empty".into()));
         }
         STATE.with_borrow_mut(|state| state.marks.keep(mark))
     }

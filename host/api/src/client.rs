@@ -83,7 +83,7 @@ pub fn if_running<T>(answer: Result<T, AskError>) -> Result<Option<T>, AskError>
 /// The host that runs in a home, as its owner asks it over the socket there. Answers have the types that the host
 /// makes them of, so that a program and the document of the API can't disagree.
 ///
-/// It connects for each request, and blocks until the answer is there.
+/// It connects for each request, and blocks until the response has arrived.
 #[derive(Debug, Clone)]
 pub struct Client {
     home: PathBuf,
@@ -131,7 +131,7 @@ impl Client {
         self.get("/v1/openapi.json")
     }
 
-    /// Every port of every protocol, and what became of it.
+    /// Every port of every protocol, and its state.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -653,7 +653,7 @@ impl Client {
         transport::lines(&self.home, &path, each)
     }
 
-    /// What is on record, oldest first.
+    /// Entries of the audit log, oldest first.
     ///
     /// # Errors
     /// See [`AskError`].

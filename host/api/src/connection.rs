@@ -1,7 +1,7 @@
 //! HTTP connections: their limits and timeouts, also for clients that do not read their responses.
 //!
 //! Who connects over TCP is known only when the first request has shown its token. Until then a connection stays in a
-//! [`WaitingRoom`], which has room for so many and lets the one that has waited longest go for a new one; afterwards
+//! [`WaitingRoom`], which has a capacity and lets the one that has waited longest go for a new one; afterwards
 //! it has a place of its client's [`Quota`].
 
 use parking_lot::Mutex;

@@ -195,7 +195,7 @@ impl From<JobError> for ErrorResponse {
     }
 }
 
-/// A body of JSON, an object. (A list of the values of its fields is none, although serde would take it for one.)
+/// A body of JSON, an object. (A list of the values of its fields is rejected, although serde would accept it.)
 #[derive(Debug)]
 pub(super) struct Body<T>(pub(super) T);
 

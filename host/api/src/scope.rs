@@ -30,7 +30,7 @@ impl<S: Send + Sync> FromRequestParts<S> for By {
     }
 }
 
-/// Passes a request on if its door lets it do so much.
+/// Passes a request on if its scope is at least `needed`.
 pub(super) async fn at_least(needed: Scope, request: Request, next: Next) -> Response {
     match client(request.extensions()).map(|client| client.holder.scope()) {
         Ok(scope) if scope >= needed => next.run(request).await,

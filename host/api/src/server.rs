@@ -170,7 +170,7 @@ async fn serve_owner(listener: std::os::unix::net::UnixListener, router: Router,
     connection::serve(listener, router, door, Some(client)).await;
 }
 
-/// Runs `work` until it ends or is stopped, on a thread of its own with so many threads beside it for long jobs.
+/// Runs `work` until it ends or is stopped, on a thread of its own with this many threads beside it for long jobs.
 fn serve_on(
     name: &str,
     jobs: usize,

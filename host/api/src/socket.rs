@@ -21,7 +21,7 @@ use super::stream::{Reader, StreamQuery};
 use conductor_control_names::ControlNames;
 use conductor_host::host::Host;
 
-/// How often a client that says nothing is asked whether it is still there.
+/// How often an idle client gets a ping (keep-alive), to which it has to respond.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Bytes that a client may say at once. It has nothing to say.
 const MAX_SAID: usize = 4096;

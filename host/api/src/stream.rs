@@ -216,7 +216,7 @@ fn place(text: &str) -> Result<(&str, u64), ErrorResponse> {
     let place = text.split_once('.').and_then(|(run, number)| Some((run, number.parse().ok()?)));
     place.ok_or_else(|| {
         let mut shown = String::new();
-        let _ = write!(shown, "{text:.40?} is no cursor; write one that the stream has told, or `start`");
+        let _ = write!(shown, "{text:.40?} is not a cursor; write one that the stream has sent, or `start`");
         ErrorResponse::bad_request(shown)
     })
 }

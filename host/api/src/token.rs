@@ -35,7 +35,7 @@ impl Tokens {
     /// The tokens of this home. Those that are not there are made.
     ///
     /// # Errors
-    /// What is wrong with the file, and what to do: a token that others can read is none.
+    /// What is wrong with the file, and what to do: a token that others can read is rejected.
     pub(super) fn of(home: &Path) -> io::Result<Self> {
         let [owner, control, read, agent] = Holder::ALL.map(|holder| Token::of(home, holder));
         Ok(Self([owner?, control?, read?, agent?]))

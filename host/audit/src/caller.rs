@@ -107,7 +107,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A client that came through this door and may do so much, with the name that it gives itself.
+    /// A client that came through this door and has this scope, with the name that it gives itself.
     pub fn client(door: Door, scope: Scope, name: Option<&str>) -> Self {
         let name = name.filter(|name| !name.trim().is_empty()).map(|name| escaped(name, MAX_NAME));
         Self { door, scope: Some(scope), name, by_elicitation: false }
@@ -143,7 +143,7 @@ impl Caller {
         Self::refused(Door::Host)
     }
 
-    /// The user of this agent, who is said by the agent's program to have answered.
+    /// The user of this agent, who answered as far as the agent's program says (elicitation).
     #[must_use]
     pub fn by_elicitation(self) -> Self {
         Self { by_elicitation: true, ..self }

@@ -115,7 +115,7 @@ pub struct Row {
     /// Who wanted it, as text: `socket:owner "conductor-cli"`, `feature "builtin:x"`, `host`. See
     /// [`Caller`]. Of format 1: `mcp:NAME`, `api:NAME`, a feature's id, `host`.
     pub who: String,
-    /// What it was about: a tool, a plan, a feature, a secret.
+    /// The subject: a tool, a plan, a feature, a secret.
     pub subject: String,
     /// See [`Outcome`](crate::Outcome).
     pub outcome: String,
@@ -221,7 +221,7 @@ impl Head {
 /// What `audit.head` says.
 #[derive(Debug)]
 pub(super) enum HeadFile {
-    /// There is none.
+    /// It does not exist.
     Missing,
     /// It says where the chain ended.
     Head(Head),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::caller::Caller;
 
-/// Bytes that are kept of what it was about.
+/// Bytes that are kept of the subject.
 pub const MAX_NAME: usize = 128;
 /// Bytes that are kept of each detail.
 pub const MAX_DETAIL: usize = 2048;

@@ -26,7 +26,7 @@ impl<'a> Pending<'a> {
         self.entry = self.entry.take().map(|entry| entry.with(key, value));
     }
 
-    /// The entry that says that it is about to be done.
+    /// The entry of the intent, for before it is done.
     pub fn begun(&self) -> Option<Entry> {
         Some(self.entry.clone()?.outcome(Outcome::Begun))
     }

@@ -23,7 +23,7 @@ impl Gathering {
     /// Takes the next event.
     ///
     /// # Errors
-    /// What the answer says of itself, or what is wrong with its events; the answer is none then.
+    /// The error that the answer reports, or what is wrong with its events; there is no answer then.
     pub fn take(&mut self, event: Event) -> Result<(), Error> {
         if self.stop.is_some() && !matches!(event, Event::Usage(_) | Event::Failed(_)) {
             return Err(nonsense("goes on after its end"));

@@ -1,7 +1,7 @@
 //! Approvals: a person's consent to one call of one conversation, exactly as it was shown, once.
 //!
 //! What is shown, and the id that the gate takes once, come from the gate. Here only the person's answer is waited for:
-//! where a phrase is to be typed after the first yes, an answer without it is none.
+//! where a phrase is to be typed after the first yes, an answer without it does not count.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The day's limits, held by all turns together: what exchanges under way may take at most is reserved.
+//! The daily budget of tokens and costs, shared by all turns: the most that exchanges under way may take is reserved.
 //!
 //! An exchange is admitted by what is kept of today and what the others under way have reserved. It is settled in one step
 //! with keeping what it took, so that nothing counts twice, or not at all, in between. Where it would fit if the others

@@ -1,4 +1,4 @@
-//! From the events of a conversation to what a model is sent.
+//! The context of a model: from the events of a conversation to the messages of a request, with compaction.
 //!
 //! Texts, thoughts and calls of whole answers become messages; of an answer that broke off its text alone, unless
 //! another model was asked instead. A call without a result has one that says so, since APIs refuse a question without.
@@ -85,7 +85,7 @@ pub fn messages_within(events: &[Recorded], model: &str, max: usize) -> (Vec<Mes
     (built(events, model, shortened), true)
 }
 
-/// The messages, with excerpts of so many results.
+/// The messages, with excerpts of this many results.
 fn built(events: &[Recorded], model: &str, shortened: usize) -> Vec<Message> {
     let (before, after) = events.split_at(compacted(events));
     let mut builder = Builder { model, to_shorten: shortened, ..Builder::default() };

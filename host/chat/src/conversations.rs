@@ -308,7 +308,7 @@ impl Conversations {
         Ok(())
     }
 
-    /// Keeps what became of a plan in the conversation that it was proposed in, so that the model hears it with the next
+    /// Keeps the outcome of a plan in the conversation that it was proposed in, so that the model gets it with the next
     /// message. Plans of others are ignored.
     pub fn plan_decided(&self, plan: &str, outcome: PlanOutcome) {
         let keep = || {
@@ -321,7 +321,7 @@ impl Conversations {
             Ok::<_, StoreError>(())
         };
         if let Err(error) = keep() {
-            tracing::warn!("what became of a plan can't be kept: {error}");
+            tracing::warn!("the outcome of a plan can't be kept: {error}");
         }
     }
 
@@ -347,7 +347,8 @@ impl Conversations {
         while !turns.is_empty() && !self.running.ended.wait_until(&mut turns, deadline).timed_out() {}
     }
 
-    /// Asks a model for a word, to see whether it answers. It is on record, and in no conversation's usage.
+    /// Health check: asks a model for a word, to see whether it answers. It is in the audit log, and in no
+    /// conversation's usage.
     pub async fn check(&self, model: &str) -> ModelHealth {
         let began = Instant::now();
         let error = match self.tools.models() {

@@ -15,7 +15,7 @@ use crate::record::Tokens;
 const BYTES_PER_TOKEN: u64 = 2;
 /// Tokens of an answer where the model's limit is not known.
 const ASSUMED_OUTPUT: u64 = 32_768;
-/// An answer that could not have so many tokens is not worth asking for.
+/// Tokens that an answer must have room for at least; with less room the model is not asked.
 const MIN_OUTPUT: u64 = 256;
 /// Tokens a second that a model may think without a word of it being seen: more than those that hide their thoughts do.
 const HIDDEN_TOKENS_PER_SECOND: u64 = 500;
@@ -79,7 +79,7 @@ impl Allowance {
     }
 }
 
-/// What a question with so many bytes takes, in tokens, upward.
+/// The tokens that a request with this many bytes takes, rounded up.
 pub fn estimate(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(BYTES_PER_TOKEN)
 }

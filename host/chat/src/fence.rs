@@ -1,5 +1,5 @@
-//! The fence around what a model is shown that no person of the conversation wrote: results of tools, skills,
-//! descriptions, names of devices, notifications.
+//! Fencing against prompt injection: the fence around text for a model that no person of the conversation wrote, as
+//! results of tools, skills, descriptions, names of devices, notifications.
 //!
 //! Such text is data. It stands below a line of the host's own that says whose it is, every line of it behind a gutter
 //! that it can't leave out, with hidden characters escaped, and no longer than a bound. What a model makes of it

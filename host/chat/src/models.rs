@@ -42,8 +42,8 @@ pub const SWITCHED_OFF: &str = "models and agents are switched off (`enabled = f
 /// Bytes of what is asked or answered that hooks get to see.
 const MAX_SHOWN_TO_HOOKS: usize = 16 * 1024;
 
-/// The models of one configuration. Every question to one is on record: who asked which model, tokens, what came of it;
-/// never what was said.
+/// The models of one configuration. Every request to one is in the audit log: who asked which model, tokens, outcome;
+/// never the text.
 #[derive(Debug, Default)]
 pub struct Models {
     models: BTreeMap<String, config::Model>,
@@ -63,8 +63,8 @@ struct Found<'m> {
 }
 
 impl Models {
-    /// These models, asked through the providers of `registry`, with so many requests a minute to each provider. Who is
-    /// asked is put on record in `audit`.
+    /// These models, asked through the providers of `registry`, at most `per_minute` requests a minute to each
+    /// provider. Requests are recorded in `audit`.
     pub fn new(
         audit: Audit,
         models: BTreeMap<String, config::Model>,
@@ -316,7 +316,8 @@ impl Models {
         answer
     }
 
-    /// Begins an exchange with a model: hooks are asked, and the question is sent. It is on record, however it ends.
+    /// Begins an exchange with a model: hooks are asked, and the request is sent. It is recorded in the audit log,
+    /// however it ends.
     ///
     /// # Errors
     /// `Invalid` if there is no such model, `Unavailable` if its provider is not installed, `Denied` if models are switched
@@ -496,7 +497,7 @@ fn unknown(name: &str) -> ModelDeclaration {
     }
 }
 
-/// An exchange under way. Dropping it ends it, on record as left.
+/// An exchange under way. Dropping it ends it; the audit log has it as left.
 #[derive(Debug)]
 pub struct Exchange<'m> {
     models: &'m Models,
@@ -553,7 +554,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Puts on record how an exchange ended.
+/// Records in the audit log how an exchange ended.
 async fn recorded(record: Pending<'_>, answer: &Result<&Answer, &Error>) {
     record
         .end(|entry| match answer {

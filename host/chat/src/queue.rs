@@ -251,8 +251,8 @@ impl Queues {
         Self { per_minute, ..Self::default() }
     }
 
-    /// Those of a configuration with so many requests a minute that replaces this one's. Exchanges under way, and those that
-    /// wait, keep their places.
+    /// The queues of a configuration that replaces this one's, with at most `per_minute` requests a minute. Exchanges
+    /// under way, and those that wait, keep their places.
     pub(crate) fn following(&self, per_minute: u32) -> Self {
         Self { lines: Arc::clone(&self.lines), ..Self::new(per_minute) }
     }

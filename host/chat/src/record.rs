@@ -106,9 +106,9 @@ pub enum ChatEvent {
         call: String,
         /// The tool.
         tool: String,
-        /// Its result, JSON text; or why there is none.
+        /// Its result, JSON text; or why it failed.
         result: String,
-        /// Whether there is none.
+        /// Whether it failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         failed: bool,
     },

@@ -87,14 +87,14 @@ pub trait Tools: fmt::Debug + Send + Sync {
     /// The text of a skill, or of one of its files.
     ///
     /// # Errors
-    /// Why there is none, as a sentence for the model.
+    /// Why it can't be read, as a sentence for the model.
     fn read_skill(&self, name: &str, file: Option<&str>) -> Result<String, String>;
 
     /// The last notifications with a number larger than `after` that were kept at `since` (milliseconds since 1970) or later,
     /// oldest first. May wait for the disk.
     fn notifications(&self, after: u64, since: u64) -> Vec<NotificationFacts>;
 
-    /// Has a tool called through the gate, as `caller`, who is no person. Cancelled, it ends soon.
+    /// Calls a tool through the gate, as `caller`, which is not a person. Ends soon after `cancelled`.
     fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called>;
 
     /// Whether a plan of this id waits for a person.

@@ -151,7 +151,7 @@ struct RequestedCall {
 struct EndedCall {
     asked: RequestedCall,
     result: String,
-    /// Whether the turn itself refused it. Its result says nothing of the tool then.
+    /// Whether the turn itself refused it. Its result is not from the tool then.
     is_refused: bool,
 }
 

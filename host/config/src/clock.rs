@@ -1,4 +1,4 @@
-//! The clock: whose time counts for beats, and what goes by it.
+//! The clock: where its time comes from, and what follows it.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ pub enum Quantize {
 }
 
 impl Quantize {
-    /// How many pulses of a MIDI clock, of 24 a beat, lie between two places of the grid in bars of so many beats.
+    /// How many pulses of a MIDI clock, of 24 a beat, lie between two places of the grid in bars of this many beats.
     pub fn pulses(self, beats_per_bar: u8) -> u16 {
         match self {
             Self::Bar => 24 * u16::from(beats_per_bar),

@@ -171,7 +171,7 @@ impl Diagnostics {
         self.lines_within(None)
     }
 
-    /// The same for a terminal of so many columns: of a longer line of the source, the part around the mistake is shown.
+    /// The same for a terminal of `columns`: of a longer line of the source, the part around the mistake is shown.
     pub fn lines_within(&self, columns: Option<u16>) -> Lines {
         let mut lines = Lines::new();
         let is_error = |found: &&Diagnostic| found.severity == Severity::Error;

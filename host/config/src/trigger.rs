@@ -265,7 +265,7 @@ pub enum TriggerEvent {
         #[serde(default = "one")]
         #[schemars(range(min = 1, max = 256))]
         every: u16,
-        /// Which of so many, from 0, and below `every`: 0 is the first beat. Default: 0.
+        /// Which one of every `every` beats, from 0, and below `every`: 0 is the first beat. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 255))]
         offset: u16,
@@ -277,7 +277,7 @@ pub enum TriggerEvent {
         #[serde(default = "one")]
         #[schemars(range(min = 1, max = 256))]
         every: u16,
-        /// Which of so many, from 0, and below `every`: 0 is the first bar. Default: 0.
+        /// Which one of every `every` bars, from 0, and below `every`: 0 is the first bar. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 255))]
         offset: u16,

@@ -118,7 +118,7 @@ fn devices_to_bindings(root: &mut DeTable<'_>, report: &mut dyn FnMut(Diagnostic
                     // An instrument's own lights are reached under the same name, so more is not a mistake.
                     Some("input" | "bidirectional") => {}
                     _ => {
-                        let error = Diagnostic::error(direction.span(), "`direction` is none of those that there were");
+                        let error = Diagnostic::error(direction.span(), "`direction` is not one of the old values");
                         report(error.with_allowed("\"input\", \"output\", \"bidirectional\""));
                     }
                 }

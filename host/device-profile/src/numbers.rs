@@ -1,6 +1,6 @@
 //! Lists of numbers as people write them: `36`, `"36-43"`, `"81-88, 71-78"`.
 
-/// At most so many numbers in a list.
+/// Numbers in a list, at most.
 const MAX_NUMBERS: usize = 1024;
 
 /// Reads a list of numbers and ranges.

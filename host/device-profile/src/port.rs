@@ -8,7 +8,7 @@ use crate::profile::{Profile, UsbId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PortFit {
-    /// Its name fits a pattern, with so many characters that are no `*`.
+    /// Its name fits a pattern, with this many characters that are no `*`.
     Name(usize),
     /// The USB ids are the device's.
     Usb,

@@ -1,9 +1,9 @@
-//! What an output is told of the clock of the rules, and the MIDI clock that it makes of it.
+//! Messages of the clock of the rules to an output, and the MIDI clock that the output makes of them.
 
 use conductor_musical_time::Change;
 use conductor_musical_time::MusicalTime;
 
-/// What an output is told of the clock.
+/// A message of the clock to an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockMessage {
     /// This pulse is reached, from 0.
@@ -33,12 +33,12 @@ impl ClockMessage {
     }
 }
 
-/// What a port has been told of the clock.
+/// What has been sent to a port of the clock.
 #[derive(Debug, Default)]
 pub(crate) struct InStep {
     /// Whether it counts as the clock does.
     is_in_step: bool,
-    /// The pulse that comes next, as far as it was told.
+    /// The next pulse, by what was sent.
     next: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct InStep {
 const PULSES_PER_SONG_STEP: u64 = 6;
 
 impl InStep {
-    /// Has `send` send what the port has to be told for this. One that comes while the clock plays is placed at the next
+    /// Has `send` send the MIDI messages for this. A port that comes while the clock plays is placed at the next
     /// sixteenth.
     pub(crate) fn follow(&mut self, message: ClockMessage, mut send: impl FnMut(conductor_event::MidiMessage)) {
         use conductor_event::MidiMessage;
@@ -96,7 +96,7 @@ impl InStep {
         }
     }
 
-    /// Another port is there, which knows nothing.
+    /// Another port is attached, to which nothing was sent.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }

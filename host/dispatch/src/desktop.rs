@@ -56,7 +56,7 @@ pub trait Desktop: Send {
     /// As for [`key`](Self::key).
     fn point(&mut self, x: u16, y: u16) -> Result<(), String>;
 
-    /// Turns the wheel by so many clicks, down or right where positive.
+    /// Turns the wheel by this many clicks, down or right where positive.
     ///
     /// # Errors
     /// As for [`key`](Self::key).
@@ -77,7 +77,7 @@ pub enum DesktopAction {
     Click(MouseClick),
     /// Turn the wheel, by a number that may name these variables.
     Scroll(Scroll, View),
-    /// Strike a volume key so many times.
+    /// Strike a volume key this many times.
     Volume(VolumeOperation, u8),
 }
 
@@ -258,8 +258,8 @@ impl Worker {
         })
     }
 
-    /// Does something on the desktop, which is looked for first if there is none. One that fails is
-    /// given up: its display may be gone.
+    /// Does something on the desktop, which is connected to first if there is no connection. After a failure the
+    /// connection is dropped: its display may be gone.
     fn on_desktop(&mut self, act: impl FnOnce(&mut dyn Desktop) -> Result<(), String>) -> Result<(), Reason> {
         let mut desktop = match self.desktop.take() {
             Some(desktop) => desktop,

@@ -1,7 +1,7 @@
 //! The ledger of active outputs: what actions have switched on and not yet off (notes, keys, mouse buttons).
 //!
 //! Each worker that switches things on keeps a [`Ledger`] of them, with their owners. When an owner goes
-//! (its mode is left, its rules are replaced, its device is gone), what it alone held is switched off.
+//! (its mode is left, its rules are replaced, its device is gone), what it alone held is switched off: no stuck notes.
 
 use conductor_event::{DeviceId, ModeIx, RuleId};
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, a thing is on exactly as long as somebody holds it who is still there.
+        /// Whatever happens, a thing is on exactly as long as a present owner holds it.
         #[test]
         fn nothing_is_on_without_an_owner(
             steps in prop::collection::vec((0u8..8, 0u8..3, 0u8..3, prop::option::of(0u16..3), 0u64..3), 0..80),

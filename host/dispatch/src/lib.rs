@@ -135,7 +135,7 @@ pub enum Action {
     },
     /// Nothing.
     Suppress,
-    /// Nothing yet: no feature that is there has the action that the mapping names.
+    /// Nothing yet: no installed feature has the action that the mapping names.
     Missing {
         /// What the mapping names.
         name: Arc<str>,

@@ -67,7 +67,7 @@ pub enum MidiCommand {
     Attach(Box<dyn MidiOut>),
     /// It is gone.
     Detach,
-    /// Have it end all notes when it is there, whichever rule began them.
+    /// Ends all notes of the port if it is present, whichever rule began them.
     EndAllNotes,
     /// Other rules are in use.
     Follow {

@@ -1,9 +1,10 @@
-//! A MIDI port that gets no more than it can pass on.
+//! Pacing: a MIDI port gets no more bytes a second than its cable carries.
 //!
-//! A DIN cable carries 3125 bytes a second, and some devices lose what comes faster, without a word: the driver's Ok says
-//! only that it took it. So what is beyond the pace of the port waits here, in its order, and its worker goes on. Of a
-//! controller that moves while it waits only the latest value counts; nothing else is merged. What finds no room is refused
-//! with an error, but for what ends something. Messages of the clock never wait: MIDI lets them go between the bytes of others.
+//! A DIN cable carries 3125 bytes a second, and some devices lose what comes faster: the driver returns success as soon
+//! as it has taken it. So messages beyond the pace of the port wait here, in order, and the worker goes on. Values of a
+//! controller that wait are coalesced into the latest; nothing else is merged. If the queue is full, a message is
+//! refused with an error, unless it ends something (such as a note). Messages of the clock never wait: MIDI lets them
+//! go between the bytes of others.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

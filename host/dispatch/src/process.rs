@@ -245,7 +245,7 @@ async fn until_its_end(
     if status.success() { Ok(()) } else { Err(Reason::Failed(how_it_ended(status, &said))) }
 }
 
-/// Reads to the end, and returns so many bytes of the beginning.
+/// Reads to the end, and returns this many bytes of the beginning.
 async fn first_bytes(mut pipe: impl AsyncRead + Unpin, most: usize) -> Vec<u8> {
     let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(length @ 1..) = pipe.read(&mut buffer).await {

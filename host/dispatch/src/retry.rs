@@ -19,8 +19,8 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// The action again, so many times at most, each so long after it failed; `scripts` run it. When rules are replaced that
-    /// ends.
+    /// Retries the action at most `times` times, each `after` it failed; `scripts` run the retries. They end when rules
+    /// are replaced.
     pub fn new(action: Action, times: u8, after: Duration, scripts: ScriptQueue) -> Self {
         let script = Script {
             name: "Retry".into(),

@@ -38,14 +38,14 @@ pub enum Step {
     Do(Action),
     /// Wait.
     Wait(Duration),
-    /// Wait for so many beats, by the tempo that this variable holds then.
+    /// Wait for this many beats, by the tempo that this variable holds then.
     WaitBeats {
         /// How many.
         beats: f64,
         /// Beats per minute.
         tempo: Variable,
     },
-    /// Go back to the step `to`, after a pause, until the steps since there were done so many times.
+    /// Go back to the step `to`, after a pause, until the steps since there were done this many times.
     Again {
         /// Which counter: how many repetitions are around this one, 0 to [`MAX_DEPTH`] - 1.
         counter: usize,

@@ -59,7 +59,7 @@ impl OneEuro {
     }
 }
 
-/// How much of the way to the new value a low-pass filter goes in so many seconds, from 0 to 1.
+/// How much of the way to the new value a low-pass filter goes in this many seconds, from 0 to 1.
 fn share(cutoff: f32, seconds: f32) -> f32 {
     let time_constant = 1.0 / (std::f32::consts::TAU * cutoff.max(f32::MIN_POSITIVE));
     1.0 / (1.0 + time_constant / seconds)

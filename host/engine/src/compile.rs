@@ -21,7 +21,7 @@ use crate::trigger::{DmxRange, NumberRange, OscArgTest, Trigger, ValueRange};
 pub struct CompileError {
     /// Where the rule stands in the file.
     pub place: Place,
-    /// The rule, by its index in [`RuleSource::rules`]; `None` if it is about the modes.
+    /// The rule, by its index in [`RuleSource::rules`]; `None` if it concerns the modes.
     pub rule: Option<usize>,
     /// The rule's name, if it has one.
     pub name: Option<String>,
@@ -181,7 +181,7 @@ pub enum CompileErrorKind {
     /// A SysEx pattern that nothing could match.
     #[error(transparent)]
     SysEx(#[from] SysExPatternError),
-    /// An OSC address that is none.
+    /// An invalid OSC address.
     #[error("OSC address {address:?}: {source}")]
     OscAddress {
         /// The address.

@@ -20,7 +20,7 @@ pub enum Verdict {
     Fires,
     /// The event begins the gesture that it waits for, or carries it on.
     Begins,
-    /// It would fire, and waits until no other gesture can come of the press.
+    /// It would fire, and waits until no other gesture can follow from the press.
     Waits,
     /// It is for another channel.
     Channel,
@@ -52,8 +52,8 @@ pub struct Explanation {
     pub rule: RuleId,
     /// What it makes of it.
     pub verdict: Verdict,
-    /// More about it, as text: which mode, which device, which condition, what the action does of what it
-    /// may. Empty if there is no more.
+    /// More about it, as text: which mode, which device, which condition, which branch the
+    /// action takes. Empty if there is no more.
     pub detail: String,
 }
 
@@ -138,7 +138,7 @@ impl<A> Engine<A> {
     }
 }
 
-/// What an action does of what it may: `if the mode is "Play": then; if note 36 is down: else`.
+/// Which branches an action takes: `if the mode is "Play": then; if note 36 is down: else`.
 fn decisions(choices: &Choices, context: &EvalContext<'_>) -> String {
     let answers = choices.answers(context);
     let decided = choices

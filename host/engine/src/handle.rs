@@ -1,4 +1,4 @@
-//! The rule set in use, as lock-free snapshots: swapped while it is read.
+//! The rule set in use, as lock-free snapshots (read-copy-update): swapped while it is read.
 
 use std::fmt;
 use std::ops::Deref;

@@ -66,7 +66,7 @@ impl InputState {
         Self::default()
     }
 
-    /// Takes an event in. Returns where the controller, stick or trigger that it is about stood before.
+    /// Takes an event in. Returns where its controller, stick or trigger stood before.
     pub fn take(&mut self, device: &DeviceId, event: &Event) -> Option<f32> {
         let message = match event {
             Event::Midi(message) => message,

@@ -1,4 +1,5 @@
-//! Musical time: the clock that rules go by, beats and transport as events, and actions that wait for the grid.
+//! Musical time: the clock that rules go by, beats and transport as events, and quantization: actions that wait for the
+//! grid.
 //!
 //! A pulse of a MIDI clock has the time at which it came in. The engine's [`Clock`] takes it in before rules are asked for
 //! the message, and what follows from it comes after them: the beat, as an event of the device [`DEVICE`], and then what

@@ -76,7 +76,7 @@ pub struct RuleSpec<A> {
     pub choices: Choices,
     /// How long a mode lasts that its action asks for.
     pub lasts: Lasts,
-    /// Whether it waits until no other gesture can come of its presses. For presses and for gestures of keys; see
+    /// Whether it waits until no other gesture can follow from its presses. For presses and for gestures of keys; see
     /// [`gesture`](crate::gesture).
     pub defer: bool,
     /// Higher goes first. 0 is usual.
@@ -154,7 +154,7 @@ pub struct Rule<A> {
     pub choices: Option<Box<Choices>>,
     /// How long a mode lasts that its action asks for.
     pub lasts: Lasts,
-    /// Whether it waits until no other gesture can come of its presses.
+    /// Whether it waits until no other gesture can follow from its presses.
     pub defer: bool,
     /// Whether rules after it are not asked any more when it fires.
     pub consume: bool,

@@ -1,4 +1,5 @@
-//! Lock-free snapshots of values that are swapped while they are read.
+//! Lock-free snapshots of values that are swapped while they are read: read-copy-update (RCU, also called
+//! double buffering) with arc-swap.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -252,7 +252,7 @@ pub enum Trigger {
         counted: Counted,
         /// Each of how many fires; 0 counts as 1.
         every: u16,
-        /// Which of so many, from 0.
+        /// Which one of every `every`, from 0.
         offset: u16,
     },
     /// The clock begins or ends to play.
@@ -281,7 +281,7 @@ pub enum Trigger {
         channel: Option<u8>,
         /// How often, 2 to 10.
         taps: u8,
-        /// Each press is less than so many nanoseconds after the one before.
+        /// Each press is less than this many nanoseconds after the one before.
         within: Nanos,
     },
     /// Several keys are pressed one after the other, and no other key of the device between them.
@@ -290,7 +290,7 @@ pub enum Trigger {
         keys: Vec<u16>,
         /// On which channel; `None` if each may be on its own.
         channel: Option<u8>,
-        /// Each press is less than so many nanoseconds after the one before.
+        /// Each press is less than this many nanoseconds after the one before.
         within: Nanos,
     },
     /// Several keys go down together.
@@ -299,7 +299,7 @@ pub enum Trigger {
         keys: Vec<u16>,
         /// On which channel; `None` if each may be on its own.
         channel: Option<u8>,
-        /// The first and the last press are less than so many nanoseconds apart.
+        /// The first and the last press are less than this many nanoseconds apart.
         within: Nanos,
     },
     /// An endless encoder is turned.
@@ -347,7 +347,7 @@ pub enum Readings {
 }
 
 impl Readings {
-    /// How far back something must have been to count again, so that one that trembles counts once.
+    /// How far back something must have been to count again, so that one that trembles counts once (hysteresis).
     pub const MARGIN: f32 = 0.05;
 }
 
@@ -363,7 +363,7 @@ pub enum Rotation {
 }
 
 impl Rotation {
-    /// Whether so many steps are a turn this way.
+    /// Whether this many steps are a turn this way.
     pub const fn is(self, steps: i8) -> bool {
         match self {
             Self::Clockwise => steps > 0,

@@ -1,4 +1,4 @@
-//! When a device is grabbed, and the keys that always let it go.
+//! Exclusive access to a device: when it is grabbed, and the keys that always let it go.
 
 use std::collections::BTreeSet;
 

@@ -76,7 +76,7 @@ impl Mistake {
         Self { column: before.chars().count() + 1, place, message: message.into() }
     }
 
-    /// The same mistake in a text that has so many more ASCII characters in front.
+    /// The same mistake in a text that has this many more ASCII characters in front.
     #[must_use]
     pub fn moved(self, by: usize) -> Self {
         Self { place: self.place.start + by..self.place.end + by, column: self.column + by, ..self }

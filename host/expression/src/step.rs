@@ -18,7 +18,7 @@ pub(crate) enum Step {
     Clamp,
     /// The second where the first is not 0, else the third.
     If,
-    /// How many of the last so many numbers the one before them is not below.
+    /// How many of the last this many numbers the one before them is not below.
     Layers(u8),
     /// Scales a number.
     Scale(Scale),

@@ -77,7 +77,7 @@ struct Shared {
 }
 
 /// What is to be done after the engine was left.
-struct Left {
+struct PassResult {
     turn: Turn,
     fired: Fired,
     /// Whether the engine thread sleeps for too long: something is due before.
@@ -108,11 +108,11 @@ impl Shared {
     }
 
     /// Enters, does what waits, and leaves. `None` if a thread is inside.
-    fn turn(&self) -> Option<Left> {
+    fn turn(&self) -> Option<PassResult> {
         let mut event_loop = self.strand.try_enter()?;
         let turn = event_loop.turn();
         let fired = std::mem::take(&mut event_loop.out.fired);
-        Some(Left { turn, fired, rings: event_loop.is_due_sooner() })
+        Some(PassResult { turn, fired, rings: event_loop.is_due_sooner() })
     }
 
     /// Has the workers do what was handed over to them; from `until` on, by their own threads.
@@ -126,7 +126,7 @@ impl Carrier for Shared {
     fn carry(&self) {
         let until = Instant::now() + CARRY_BUDGET;
         loop {
-            let Some(Left { turn, fired, rings }) = self.turn() else { return };
+            let Some(PassResult { turn, fired, rings }) = self.turn() else { return };
             if rings || matches!(turn, Turn::Ended) {
                 self.strand.bell().ring();
             }

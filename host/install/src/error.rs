@@ -10,7 +10,7 @@ pub enum SourceError {
         "\"{0}\" is no source: {1}. Write a file, https://…#sha256=HEX, oci://host/repository:tag, or the name of a bundled feature"
     )]
     Unknown(String, String),
-    /// The package that was fetched is none.
+    /// The fetched file is not a valid package.
     #[error(transparent)]
     Package(#[from] PackageError),
     /// The network or the server.

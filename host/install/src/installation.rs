@@ -33,7 +33,7 @@ pub enum ChangeError {
         /// Why.
         source: SignatureError,
     },
-    /// The package that is installed is none any more.
+    /// The installed file is no longer a valid package.
     #[error(transparent)]
     Package(#[from] PackageError),
     /// The component does not fit its descriptor.
@@ -104,7 +104,7 @@ pub enum ChangeError {
         /// The name.
         name: String,
     },
-    /// It can't do without what it was not granted.
+    /// A required capability was not granted.
     #[error("{name} needs {}; grant it with {}", needs(.missing), flags(.missing))]
     NotGranted {
         /// The feature's name.

@@ -246,7 +246,7 @@ pub fn new_key() -> std::io::Result<SigningKey> {
 /// Writes a key into a new file that only this user can read.
 ///
 /// # Errors
-/// The file is there already, or can't be written.
+/// The file already exists, or can't be written.
 pub fn write_key(path: &Path, key: &SigningKey) -> Result<(), SignatureError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -326,7 +326,7 @@ impl TrustedSigners {
     /// Adds a signer to the list on disk.
     ///
     /// # Errors
-    /// The name is none, or stands for another key; or the file can't be written.
+    /// The name is invalid, or stands for another key; or the file can't be written.
     pub fn add(home: &Path, name: &str, key: PublicKey) -> Result<(), SignatureError> {
         let shaped = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(shaped) {

@@ -299,8 +299,8 @@ impl PackageStore {
     }
 
     /// Changes the set atomically, under an exclusive lock. If `change` returns an error,
-    /// nothing changes. `package` is put there first, if the change needs one. That it is about to be
-    /// changed is on record before it is, and what came of it afterwards.
+    /// nothing changes. `package` is put there first, if the change needs one. The audit log has
+    /// the intent before the change, and the outcome after it.
     ///
     /// # Errors
     /// Those of `change`, and what the system refuses.

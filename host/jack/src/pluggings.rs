@@ -4,7 +4,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 
-/// From so many names on, those of ports that are gone are forgotten.
+/// Number of names from which on those of ports that are gone are forgotten.
 const MAX_NAMES: usize = 1024;
 
 /// The ports that came since the client was opened, each with a number that no other plugging has.

@@ -1,4 +1,4 @@
-//! Listening for learn: while a session runs, everything that ports receive is kept for it.
+//! Listening for MIDI learn: while a session runs, everything that ports receive is kept for it.
 //!
 //! Ports put what they receive into one bounded queue ([`Listening::put`]), bound or not, and only while a session
 //! runs; the ports thread opens those that are otherwise left alone, and closes them again afterwards

@@ -59,7 +59,7 @@ impl Day {
     pub const ALL: [Self; 7] =
         [Self::Monday, Self::Tuesday, Self::Wednesday, Self::Thursday, Self::Friday, Self::Saturday, Self::Sunday];
 
-    /// The day so many days later.
+    /// The day this many days later.
     pub fn after(self, days: u64) -> Self {
         Self::ALL[((self as u64 + days % 7) % 7) as usize]
     }

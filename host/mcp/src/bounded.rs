@@ -53,7 +53,7 @@ pub(super) struct Bounded<T> {
     under_way: Arc<UnderWay>,
 }
 
-/// Told what a client did, with the name that it gave itself.
+/// Is called with what a client did and the name that it gave itself.
 pub(super) type Note = Box<dyn Fn(Option<&str>, Misconduct) + Send + Sync>;
 
 struct UnderWay {

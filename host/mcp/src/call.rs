@@ -347,7 +347,7 @@ impl<'c> Call<'c> {
     }
 }
 
-/// The name of a question in an answer. Each has its own: an answer to one is none to another.
+/// The name of a question in an answer. Each has its own: an answer to one does not answer another.
 fn key(answered: usize) -> String {
     format!("question_{}", answered + 1)
 }

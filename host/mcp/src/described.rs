@@ -1,4 +1,4 @@
-//! Tools as MCP describes them: schemas, annotations by tier, titles for people.
+//! Tools as MCP describes them: schemas, titles for people, annotations by tier (read-only, destructive, idempotent).
 
 use std::borrow::Cow;
 use std::sync::Arc;

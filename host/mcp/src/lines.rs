@@ -1,7 +1,7 @@
-//! Lines of JSON from an agent, bounded in length and nesting before they are parsed.
+//! Framing of the MCP socket: lines of JSON from an agent, bounded in length and nesting before they are parsed.
 //!
-//! A line that is takes no memory beyond what is allowed. In its place stands one that the protocol answers with an
-//! error, so that the agent learns that it was not understood and the connection goes on.
+//! A line beyond the bounds takes no memory beyond them. It is replaced by one that the protocol answers with an error,
+//! so that the agent is notified and the connection goes on.
 
 use std::io::Result;
 use std::pin::Pin;

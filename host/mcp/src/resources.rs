@@ -36,7 +36,7 @@ const PAGES: [[&str; 4]; 5] = [
     ["config", CONFIG, "The configuration in force. `<hidden>` stands for private values.", "application/toml"],
     ["status", STATUS, "Ports, bindings, features, the mode, and what was dropped.", "application/json"],
     ["plans", PLANS, "Proposed changes that wait for a person.", "application/json"],
-    ["ports", PORTS, "Every port that is there, and which device it is.", "application/json"],
+    ["ports", PORTS, "Every port, and which device it is.", "application/json"],
     ["notifications", NOTIFICATIONS, "The last things that features notified you of.", "application/json"],
 ];
 
@@ -53,7 +53,7 @@ const TEMPLATES: [[&str; 4]; 4] = [
     ],
 ];
 
-/// All that is there.
+/// All resources.
 pub(super) fn all(host: &Host, library: &Library) -> Vec<Resource> {
     let mut all: Vec<Resource> = PAGES.iter().map(|[name, uri, what, kind]| resource(uri, name, what, kind)).collect();
     for plan in host.plan_summaries().unwrap_or_default() {

@@ -1,6 +1,6 @@
 //! Sessions of agents over HTTP, which clients of 2025-11-25 and before open, and often forget to close.
 //!
-//! There are so many; for one more, that one is closed that has been idle longest. One with a request or a stream
+//! Their number is limited; for one more, the one that has been idle longest is closed. One with a request or a stream
 //! under way is not idle, and goes only if all are busy.
 
 use parking_lot::{Mutex, MutexGuard};

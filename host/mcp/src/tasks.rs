@@ -29,7 +29,7 @@ const MAX_TASKS: usize = 32;
 /// Tasks of one client that are kept at once.
 const MAX_OWN: usize = 4;
 
-/// A call that goes on by itself.
+/// A call that runs in the background.
 pub(super) struct Running<T> {
     /// Its end.
     pub(super) call: JoinHandle<T>,

@@ -27,7 +27,7 @@ pub enum Transport {
     Continue,
     /// It stops.
     Stop,
-    /// It stops, since nothing comes of its device.
+    /// It stops, since its device sends nothing.
     Lost,
 }
 

@@ -15,7 +15,7 @@ pub fn limited(tempo: f64) -> f64 {
     if tempo.is_nan() { MIN_TEMPO } else { tempo.clamp(MIN_TEMPO, MAX_TEMPO) }
 }
 
-/// The tempo at which so many nanoseconds pass from one beat to the next, within the limits.
+/// The tempo at which this many nanoseconds pass from one beat to the next, within the limits.
 pub(crate) fn of_beat(nanos: f64) -> f64 {
     limited(MINUTE / nanos)
 }
@@ -100,7 +100,7 @@ impl TempoMeter {
         (self.back(0) - self.back(self.count - 1)) as f64 / (self.count - 1) as f64
     }
 
-    /// The time of the pulse so many before the last.
+    /// The time of the pulse this many before the last.
     fn back(&self, ago: usize) -> Nanos {
         self.times[(self.next + self.times.len() - 1 - ago) % self.times.len()]
     }

@@ -14,7 +14,7 @@ pub const QUEUE_CAPACITY: usize = 3072;
 /// Why an action was not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// The target names no port that is there.
+    /// The target names no present port.
     #[error("no port is bound to {0:?}")]
     TargetNotBound(String),
     /// The worker has more to do than its queue holds.
@@ -29,16 +29,16 @@ pub enum Reason {
     /// The system or a grant forbids it.
     #[error("{0}")]
     Denied(String),
-    /// What it needs is not there now: no display.
+    /// What it needs is missing now: no display.
     #[error("{0}")]
     Unavailable(String),
-    /// As many as can be are under way already.
+    /// The limit of those under way is reached.
     #[error("{0} of them are under way already")]
     TooMany(usize),
     /// The event is no MIDI message, so it can't be forwarded as one.
     #[error("the event is no MIDI message")]
     NotMidi,
-    /// No feature that is there has the action.
+    /// No installed feature has the action.
     #[error("{0}")]
     Missing(Arc<str>),
     /// The feature refused, failed or was stopped; or the port's driver refused.

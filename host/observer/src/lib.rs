@@ -121,7 +121,7 @@ pub struct PlanChange {
     pub description: String,
 }
 
-/// What becomes of plans.
+/// Steps in the life of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStep {
@@ -249,7 +249,7 @@ impl Observed {
         self.inner().messages_passed
     }
 
-    /// Events recorded so far; gestures, which the engine finds in them, are none.
+    /// Events recorded so far, without the gestures that the engine finds in them.
     pub fn recorded(&self) -> u64 {
         self.inner().events
     }

@@ -1,4 +1,4 @@
-//! Admission: on which terms a package is loaded, and for which package grants are meant.
+//! Admission: on which terms a package is loaded, by its provenance, and for which package grants are meant.
 //!
 //! A grant is for one id and, unless the package comes with the host, for the digest of its bytes. Where the
 //! two differ from those of the package that is loaded, it is as if nothing had been granted.

@@ -101,7 +101,7 @@ impl HookPoint {
         }
     }
 
-    /// Whether it is about what models are asked: such hooks have a registrar of their own.
+    /// Whether it concerns requests to models: such hooks have a registrar of their own.
     pub const fn is_chat(self) -> bool {
         matches!(self, Self::PreRequest | Self::PostAssistant | Self::TurnEnd)
     }

@@ -97,7 +97,7 @@ impl Kind {
 /// One thing that a configuration can bring about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// What it is about.
+    /// What kind of effect it is.
     pub kind: Kind,
     /// What it belongs to: an alias, the name of a model, a mapping's trigger. Where both configurations have an
     /// effect of this subject, it is changed; else it is new, or gone.

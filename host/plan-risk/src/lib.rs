@@ -181,7 +181,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), Denied> {
     Ok(())
 }
 
-/// A feature of which the configuration says nothing.
+/// A feature that the configuration does not mention.
 fn default_feature() -> Option<Value> {
     let feature: conductor_config::Feature = serde_json::from_value(Value::Object(Map::new())).ok()?;
     serde_json::to_value(feature).ok()

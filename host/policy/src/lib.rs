@@ -146,7 +146,7 @@ struct Bucket {
 /// Whether a call may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateDecision {
-    /// It may; so many calls of this caller and tier were refused since the last that was not.
+    /// It may; this many calls of this caller and tier were refused since the last that was not.
     Go {
         /// How many.
         refused: u64,

@@ -56,7 +56,7 @@ impl PortBackend for ArtNetBackend {
     }
 }
 
-/// A packet that is none, or one universe too many.
+/// A packet that is not Art-Net, or one universe too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 

@@ -1,4 +1,5 @@
-//! Fault isolation of backends: each has a thread of its own, so that one that hangs or panics stops no other.
+//! Fault isolation of backends (a bulkhead and a watchdog): each has a thread of its own, so one that hangs or panics
+//! stops no other.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

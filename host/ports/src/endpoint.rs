@@ -18,7 +18,7 @@ use conductor_stdx::time_slice;
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long it waits for more while values of it wait for their turn.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(2);
-/// After so many datagrams in a row it is looked whether the system has dropped any.
+/// Datagrams in a row after which the system is asked whether it has dropped any.
 const DROPS_CHECK_INTERVAL: u32 = 1024;
 /// Streams open at once at one endpoint. What comes beyond is closed at once.
 const MAX_STREAMS: usize = 16;

@@ -8,7 +8,7 @@ use conductor_event::{OscArg, OscMessage};
 use super::osc_shape;
 
 /// A packet, or a message in one, that makes no sense: cut off, of an unknown type, nested too deep, a
-/// number that is none.
+/// number that is NaN or infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 

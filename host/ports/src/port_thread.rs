@@ -43,7 +43,7 @@ pub trait PortEvents: Send {
     /// Nothing more is to be expected of what the device has begun: it is gone, muted, or not listened to
     /// any more.
     fn gone(&mut self, device: &DeviceId);
-    /// An output that rules send to is there.
+    /// An output that rules send to has appeared.
     fn output(&mut self, target: &str, port: Box<dyn MidiOut>);
     /// An output that rules send to is gone.
     fn output_gone(&mut self, target: &str);

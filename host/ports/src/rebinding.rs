@@ -41,7 +41,7 @@ impl Rebinding {
 
     /// The device that an event of `device` would have come from: the alias of the binding that has its port, or has its
     /// channel of it; without one, the port's own name. It stays `device` if bindings would be ambiguous there, and if no
-    /// such port is there or it would be left alone.
+    /// such port is present or it would be left alone.
     pub fn device<'n>(&'n self, device: &'n DeviceId, event: &Event) -> &'n DeviceId {
         let Some(port) = self.places.get(device).and_then(|place| self.ports.get(*place)) else { return device };
         let slot = Channels::slot(event.channel());

@@ -22,7 +22,7 @@ pub fn key(port: &PortInfo) -> PortKey {
 
 /// The ports' own names, told apart with `#2`, `#3` where they are the same.
 ///
-/// A port keeps its number for as long as it is there; others that come and go do not change it.
+/// A port keeps its number for as long as it is present; others that come and go do not change it.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
     numbers: HashMap<PortKey, (String, usize)>,
@@ -121,7 +121,7 @@ impl Resolved {
 pub enum BindingState {
     /// It has this port, by its place in [`Resolution::ports`].
     Bound(usize),
-    /// Nothing that is there matches it, or what does is another binding's.
+    /// No present port matches it, or one that does is another binding's.
     Unbound,
     /// These ports match it equally well. None of them is heard under its alias.
     Ambiguous(Vec<usize>),

@@ -66,7 +66,7 @@ pub struct DiscoveredPort {
     pub unheard: u64,
 }
 
-/// How much of a binding is there.
+/// Whether a binding has its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -99,7 +99,7 @@ pub struct BindingStatus {
     pub alias: String,
     /// What its ports speak.
     pub protocol: Protocol,
-    /// How much of it is there.
+    /// Whether it has its ports.
     pub health: Health,
     /// The state of its input; `null` if it has no input.
     pub input: Option<SideStatus>,
@@ -117,7 +117,7 @@ pub struct BindingStatus {
 pub enum SideState {
     /// It has its port.
     Bound,
-    /// No port that is there matches.
+    /// No present port matches.
     Unbound,
     /// Several match equally well, and none of them is heard.
     Ambiguous,
@@ -281,7 +281,7 @@ impl BindingStatus {
         } else if problem.is_some() {
             problem
         } else if bound == 0 {
-            Some("no port that is there matches it; `conductor ports` lists those that are".to_owned())
+            Some("no port matches it; `conductor ports` lists those that exist".to_owned())
         } else if incomplete {
             Some("one of its directions has no port".to_owned())
         } else {

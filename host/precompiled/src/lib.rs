@@ -43,7 +43,7 @@ pub enum PrecompiledError {
         #[source]
         error: io::Error,
     },
-    /// Others than this user and root may change what is there.
+    /// Users other than this one and root may change the files.
     #[error("{} may be changed by other users, so no code in it is trusted: make it and what is in it yours or root's, and not writable by others", .0.display())]
     Shared(PathBuf),
     /// The manifest is not the one that this program was released with.

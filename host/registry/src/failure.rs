@@ -27,7 +27,7 @@ pub enum InstallFailure {
         /// Why.
         source: PrepareError,
     },
-    /// It can't work with the data that is there.
+    /// It can't work with the existing data.
     #[error("{package}: {source}")]
     Migrate {
         /// The package.

@@ -34,7 +34,7 @@ pub(super) struct Installed {
     /// The way to its hooks alone, where it has tools, too: other features' calls must not wait
     /// for as long as one of its own tools takes.
     pub(super) hooks: Option<Actor>,
-    /// What goes on by itself, from when the registry is in force.
+    /// What runs in the background, from when the registry is in force.
     pub(super) background: Mutex<Option<Background>>,
     /// What it has made of its data, until the registry is in force. If that never is, the data before comes back.
     pub(super) migrated: Mutex<Option<Migrated>>,
@@ -115,7 +115,7 @@ impl Installed {
         self.background.lock()
     }
 
-    /// Starts what goes on by itself, once.
+    /// Starts what runs in the background, once.
     pub(super) fn begin(&self, observed: &Observed) {
         if let Some(migrated) = self.migrated.lock().take() {
             migrated.confirm();

@@ -63,7 +63,7 @@ pub fn paces(config: &Config) -> BTreeMap<String, Pace> {
     paces.filter(|(_, pace)| *pace != Pace::default()).collect()
 }
 
-/// Finds what the schema can't say: regular expressions that are none, endpoints without an end, and gamepads in a build
+/// Finds what the schema can't check: invalid regular expressions, endpoints without an end, and gamepads in a build
 /// that has none.
 ///
 /// # Errors

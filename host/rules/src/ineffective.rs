@@ -179,7 +179,7 @@ impl<'c> Found<'c> {
                 if has_blank && !shell.shell && !std::path::Path::new(&shell.command).exists() {
                     self.warn(
                         &at(&["command".into()]),
-                        "the whole of this is taken for the name of a program, and there is none",
+                        "the whole of this is taken for the name of a program, which does not exist",
                         "write what follows the program under `args`, or add `shell = true`",
                     );
                 }

@@ -1,4 +1,4 @@
-//! The way to a feature in the control lane: its instances, which are made for calls, kept for a while, and dropped.
+//! The actor of a feature in the control lane: a mailbox, and instances that are made for calls, kept, and dropped.
 //!
 //! There is none until the first call. A feature whose descriptor says `stateless` has its calls made side by side, up to
 //! [`limits::MAX_PARALLEL_INSTANCES`], each in an instance that no other call is in; what is not used for [`limits::IDLE_TIMEOUT`] is

@@ -235,7 +235,7 @@ impl CodeCacheDir {
         mac
     }
 
-    /// Whether the file is there, whole, and made by this host under this name.
+    /// Whether the file exists, is whole, and was made by this host under this name.
     fn vouches_for(&self, file: &Path) -> bool {
         let (Ok(code), Ok(mac)) = (plain_file::read(file, MAX_CODE), plain_file::read(&mac_file(file), MAX_MAC)) else {
             return false;

@@ -1,4 +1,4 @@
-//! The compiler: from a package's bytes to machine code, in a child process that may take so much memory and time.
+//! The ahead-of-time compiler: from a package's bytes to machine code, in a child process with limited memory and time.
 //!
 //! A component that is within all bounds of [`structure`](conductor_package::structure) can still be a bomb for the
 //! compiler. So the host does not compile by itself: it starts a program (its own, or another one that is named) as a

@@ -364,7 +364,7 @@ impl ControlInstance {
 /// A result as JSON.
 ///
 /// # Errors
-/// [`ServiceError::Failed`] when it is none, or does not fit its schema.
+/// [`ServiceError::Failed`] if it is not JSON, or does not match its schema.
 fn checked(text: &str, schema: Option<&ResultSchema>) -> Result<Value, CallError> {
     let wrong = |what: String| CallError::Refused(ServiceError::Failed(excerpt(&what, limits::MAX_TEXT)));
     let result = serde_json::from_str(text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;

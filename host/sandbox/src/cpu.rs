@@ -28,7 +28,7 @@ pub struct CpuBudget {
 }
 
 impl CpuBudget {
-    /// For a `perform` that begins after so many ticks. Its budget counts from its first tick.
+    /// For a `perform` that begins at this number of ticks. Its budget counts from its first tick.
     pub fn of_perform(budget: Duration, ticks: u64) -> Self {
         Self { budget, watched_since: None, began_at: ticks }
     }

@@ -1,4 +1,4 @@
-//! Device numbers: stable for as long as the host runs, given out in the order of first use.
+//! Device numbers: interned names, numbered in the order of first use, and stable while the host runs.
 
 use std::collections::HashMap;
 

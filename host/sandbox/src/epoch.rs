@@ -1,4 +1,4 @@
-//! Epoch interruption: the tick by which the host checks running guests.
+//! Epoch interruption (in place of fuel): the tick by which the host checks running guests.
 //!
 //! A tick that finds a guest at work is noted. Where for a while none does, ticks become rare: a host that has
 //! nothing to do should not wake a processor a thousand times a second. A call that is short is seldom found, and

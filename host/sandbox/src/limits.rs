@@ -92,7 +92,7 @@ pub const MAX_REGISTERED: usize = 1024 * 1024;
 pub const REALTIME_CPU_RATE: f64 = 500.0;
 /// Milliseconds of CPU time that a feature's calls in the real-time lane may take at once.
 pub const REALTIME_CPU_BURST: f64 = 2_000.0;
-/// How often it counts as a strike that calls in the real-time lane are left out for want of CPU time.
+/// How often it counts as a strike that calls in the real-time lane are left out because their CPU time is used up.
 pub const OVERUSE_STRIKE: Duration = Duration::from_secs(10);
 /// What a feature's calls in the control lane (tools, hooks, tasks, exchanges) may take of a processor, all its
 /// instances together: two whole tool calls at once, of which background tasks may use up half. Beyond it they are

@@ -64,7 +64,7 @@ impl Linked {
     /// The component, which is loaded if it is not.
     ///
     /// # Errors
-    /// The file of its code can't be mapped, for want of memory.
+    /// The file of its code can't be mapped, because memory is short.
     pub(crate) fn get(&self) -> wasmtime::Result<Arc<Pre>> {
         let mut loaded = self.loaded.lock();
         if let Some(pre) = loaded.used.upgrade() {

@@ -1,4 +1,5 @@
-//! The meter: processor time of calls into guests in the control lane, with throttling by the shares of a feature and of the lane.
+//! The meter: processor time of calls into guests in the control lane, with throttling by the shares of a feature
+//! and of the lane.
 //!
 //! A call is a future, and `Call::within` puts `Metered` around it. Whatever is done for the guest on the way is
 //! done in one of its polls, on one thread: the guest's code, the lifting and lowering of values, host functions, the

@@ -17,7 +17,7 @@ use conductor_package::capability::{Capability, CapabilityKind};
 pub use conductor_services::store::Migrated;
 use conductor_services::store::StoreHandle;
 
-/// Why a package can't work with the data that is there. The data is as it was.
+/// Why a package can't work with the existing data. The data is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MigrateError {
     /// A later package has changed the data.

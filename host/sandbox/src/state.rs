@@ -75,7 +75,7 @@ pub struct FeatureFacts {
     pub grantee: Grantee,
     /// Under what its data is kept.
     pub data: DataKey,
-    /// Its store, from when it is first opened: it stays open for as long as the feature is there.
+    /// Its store, from when it is first opened: it stays open for as long as the feature is installed.
     pub store: Mutex<Option<Arc<StoreHandle>>>,
     /// What it was granted.
     pub grants: Grants,

@@ -1,5 +1,5 @@
-//! Background tasks: started, watched, restarted and stopped by the host. Each has an instance of
-//! its own.
+//! Background tasks and their supervisor: the host starts, watches, restarts (with backoff) and stops them. Each has an
+//! instance of its own.
 //!
 //! A task starts with its feature or on demand, and may be started again when it has ended. One run at a time.
 

@@ -51,7 +51,7 @@ struct Cost {
 }
 
 impl<'s> Costs<'s> {
-    /// What it takes to hold a value against a schema, which stands so many from the end of a chain at most.
+    /// The cost of validating a value against a schema, from which a chain leads through at most `left` others.
     fn of(&mut self, schema: &'s Value, left: usize) -> Result<Cost, String> {
         let too_long = || format!("has more than {MAX_CHAIN} schemas that lead from one to the next");
         let mut cost = Cost { schemas: 1, chain: 1 };

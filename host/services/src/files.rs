@@ -1,4 +1,4 @@
-//! File access confined to a folder that a grant names.
+//! File access confined to a folder that a grant names (no path traversal, no symlink out of it).
 //!
 //! Paths are relative, with `/` between names. A path's text is not trusted: names are
 //! checked here, and the system resolves them beneath the folder's handle. Symbolic links that stay
@@ -341,7 +341,7 @@ fn refusal(path: &str, error: &io::Error) -> ServiceError {
             "{path}: a symbolic link leads out of the granted folder; grant the folder it is in"
         )),
         io::ErrorKind::NotFound => ServiceError::Unavailable(format!("{path}: is not there")),
-        io::ErrorKind::NotADirectory => ServiceError::Invalid(format!("{path}: what should be a folder is none")),
+        io::ErrorKind::NotADirectory => ServiceError::Invalid(format!("{path}: a part of the path is not a folder")),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             ServiceError::Exhausted(format!("{path}: the disk is full; nothing changed"))
         }

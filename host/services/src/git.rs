@@ -299,7 +299,7 @@ fn plain_files(git: &Path) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Rejects what is there and is no plain file, links followed, or has more than so many bytes.
+/// Rejects a path that exists and is not a regular file (links followed), or that has more than `most` bytes.
 fn plain(path: &Path, most: u64) -> Result<(), ServiceError> {
     let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
     let wrong = |why: String| ServiceError::Unavailable(format!("{}: {why}", path.display()));
@@ -308,7 +308,7 @@ fn plain(path: &Path, most: u64) -> Result<(), ServiceError> {
     if size > most { Err(wrong(format!("has {size} bytes; at most {most} are read"))) } else { Ok(()) }
 }
 
-/// An object of at most so many bytes.
+/// An object of at most this many bytes.
 fn object<'r>(
     repository: &'r gix::Repository,
     id: ObjectId,

@@ -57,7 +57,7 @@ pub enum KeychainError {
 }
 
 impl Keychain {
-    /// The one to use unless told otherwise: the desktop's where there is one that answers. Asks it.
+    /// The default: the desktop's keychain if there is one that answers. Asks it.
     pub fn of_this_system() -> Self {
         #[cfg(target_os = "linux")]
         let it = Self::SecretService.answers().map_or(Self::Kernel, |()| Self::SecretService);
@@ -97,7 +97,7 @@ impl Keychain {
         entries::get(self, id)
     }
 
-    /// Forgets a value. That there is none is fine.
+    /// Forgets a value. It is no error if there is none.
     ///
     /// # Errors
     /// See [`KeychainError`].

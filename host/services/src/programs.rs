@@ -102,7 +102,7 @@ impl Files {
     /// Writes files, by their relative paths.
     ///
     /// # Errors
-    /// `Invalid`: a path that is none, leads out, or is there twice; too many files or bytes. `Failed`: the disk's refusal.
+    /// `Invalid`: a path that is malformed, leads out, or occurs twice; too many files or bytes. `Failed`: disk error.
     pub fn new<'f>(files: impl ExactSizeIterator<Item = (&'f str, &'f [u8])>) -> Result<Self, ServiceError> {
         if files.len() > MAX_FILES {
             return Err(ServiceError::Invalid(format!("{} files are too many; {MAX_FILES} are allowed", files.len())));

@@ -47,10 +47,10 @@ impl fmt::Display for Place {
 /// Why a secret was not kept or removed. No text holds a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The id is none.
+    /// The id is invalid.
     #[error("{0:?} is no id of a secret; write a letter, then a-z, 0-9 and -, at most 64: openai-key")]
     Id(String),
-    /// The name of a variable is none.
+    /// The name of a variable is invalid.
     #[error("{0:?} is no name of an environment variable; write letters, digits and _: OPENAI_API_KEY")]
     Variable(String),
     /// The value can't be used.
@@ -59,7 +59,7 @@ pub enum StoreError {
     /// The keychain did not do it.
     #[error(transparent)]
     Keychain(#[from] KeychainError),
-    /// There is none of this id.
+    /// There is no secret with this id.
     #[error("there is no secret {0:?}")]
     Unknown(String),
     /// The list could not be read or written.

@@ -1,4 +1,4 @@
-//! Statements of features, signed with a key of this home (Ed25519).
+//! Provenance: statements of features, signed with a key of this home (Ed25519).
 //!
 //! The key follows from the home's own, so that there is no second file to keep. What is signed names the feature that
 //! states it, so that no feature can sign as another one.
@@ -36,11 +36,11 @@ pub struct Signature {
 /// What a signature is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
-    /// It is by this home.
+    /// It was made with the key of this home.
     ThisHost,
-    /// It is by the key that stands with it, which is another home's.
+    /// It was made with the key beside it, which is another home's.
     AnotherHost,
-    /// It is none of this statement.
+    /// It is not a signature of this statement.
     Invalid,
 }
 

@@ -35,7 +35,7 @@ const MAX_NAME: usize = 192;
 /// How long to wait for another process that has the file open.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// SQLite's name for a file that is none.
+/// SQLite's name for a database in memory.
 const IN_MEMORY: &str = ":memory:";
 
 /// What a store is made of. Keys are blobs, so that their order is that of their bytes. One tree

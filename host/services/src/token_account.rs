@@ -1,4 +1,4 @@
-//! The rate limit of a feature for model tokens, a minute: how much it may have models read and write.
+//! The rate limiter of a feature for model tokens: how many it may have models read and write in a minute.
 
 use parking_lot::Mutex;
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! Archives of skills: gzipped tar files, read into memory. Nothing is written, and no link is followed.
+//! Archives of skills: gzipped tar files, read into memory with a limit (decompression bombs). Nothing is written, and
+//! no link is followed.
 
 use std::borrow::Cow;
 use std::io::{self, Read};

@@ -49,11 +49,11 @@ pub struct Receipt {
 /// What installing has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is there now.
+    /// It was installed.
     Installed,
-    /// It is there in place of another version.
+    /// It replaced another version.
     Replaced,
-    /// The very same was there.
+    /// The same version was installed already.
     Unchanged,
 }
 
@@ -66,10 +66,10 @@ pub enum InstallError {
     /// One of its files can't be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Another one is there.
-    #[error("{} is there already, and is another one; --replace puts this in its place", .0.display())]
+    /// Another skill has this name.
+    #[error("{} already exists, and is another skill; --replace puts this in its place", .0.display())]
     Exists(PathBuf),
-    /// There is none.
+    /// It does not exist.
     #[error("{} is not there", .0.display())]
     Missing(PathBuf),
     /// It was put there by someone else.
@@ -78,10 +78,10 @@ pub enum InstallError {
     /// It was changed.
     #[error("{} was changed since it was installed; --force removes it with the changes", .0.display())]
     Changed(PathBuf),
-    /// It can't be put on record.
-    #[error("it can't be put on record, so nothing was done: {0}")]
+    /// It can't be recorded in the audit log.
+    #[error("it can't be recorded in the audit log, so nothing was done: {0}")]
     Audit(#[from] AuditError),
-    /// The record is none.
+    /// The record of installed skills is invalid.
     #[error("{}: is no record of installed skills: {message}", file.display())]
     Record {
         /// The file.

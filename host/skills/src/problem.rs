@@ -13,7 +13,7 @@ pub enum Severity {
     Refusal,
 }
 
-/// Why a name is none.
+/// Why a name is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Nothing is left of it.
@@ -86,7 +86,7 @@ pub enum Problem {
     NotText {
         /// Below the folder.
         path: String,
-        /// The first line that is none.
+        /// The first line that is not text.
         line: usize,
     },
     /// A character that can't be seen, or that moves what is around it.
@@ -174,7 +174,7 @@ pub enum Problem {
         /// How many there may be.
         max: usize,
     },
-    /// The name is none.
+    /// The name is invalid.
     #[error("SKILL.md:{line}: the name {name:?} {reason}")]
     Name {
         /// The name.

@@ -59,7 +59,7 @@ pub struct Skill {
     digests: OnceLock<Vec<(String, String)>>,
 }
 
-/// A skill, or why a folder is none.
+/// A skill, or why a folder is not one.
 pub type Loaded = Result<Arc<Skill>, Arc<RejectedSkill>>;
 
 /// Why a resource is not read.

@@ -99,7 +99,7 @@ impl Clock {
         }
     }
 
-    /// Waits until so much time has passed on this clock.
+    /// Waits until this much time has passed on this clock.
     pub async fn sleep(&self, pause: Duration) {
         let hands = match self.0 {
             Source::System(_) => return tokio::time::sleep(pause).await,

@@ -117,7 +117,7 @@ impl<T> Clone for Sender<T> {
     }
 }
 
-/// A queue that holds so many, and its receiving end, for the thread that waits at `bell`.
+/// The sender and the receiver of a bounded queue, for the thread that waits at `bell`.
 pub fn bounded<T>(capacity: usize, bell: &Doorbell) -> (Sender<T>, Receiver<T>) {
     let (queue, receiver) = crossbeam_channel::bounded(capacity);
     (Sender::new(queue, bell), receiver)

@@ -1,4 +1,4 @@
-//! The first step of work on the thread that brings it, and the rest on a runtime that is there for such work.
+//! The first step of work on the thread that brings it, and the rest on a runtime for such work.
 //!
 //! Work that is short ends in one step, and no other thread has to be woken for it. What waits, or yields because it has
 //! been at work for a while, goes on there from where it is. So a thread that brings work is held up for one step at most.

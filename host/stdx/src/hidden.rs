@@ -149,7 +149,7 @@ fn hide_value(value: &mut Value, all: bool) {
     }
 }
 
-/// Whether an argument of a program says that the next one is private: `--password`. One that is a value says nothing.
+/// Whether an argument of a program says that the next one is private: `--password`. A value never does.
 fn announces(word: &str, is_value: bool) -> bool {
     !is_value && word.starts_with('-') && !word.contains(['=', ' ']) && is_secret(word)
 }

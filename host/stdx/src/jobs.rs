@@ -1,5 +1,5 @@
-//! Jobs: long work for clients, on a thread pool beside the threads that answer, in which each kind of client has so many
-//! places.
+//! Jobs: long work for clients, on a thread pool beside the threads that answer, with a limit
+//! of jobs at once for each kind of client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 /// How long work for a client may take before the client gets an error instead of its result.
 const JOB_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Work that is done on other threads, so that no other client waits for it: so much at once, and for so long.
+/// Work that is done on other threads, so that no other client waits for it: limited in number and in time.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     /// Of the client, or of all that have this together.
@@ -22,7 +22,7 @@ pub struct Jobs {
 /// Why there is no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
-    /// It takes too long, or what the same client asked for before does.
+    /// It took too long, or earlier jobs of the same client did.
     #[error("it took longer than {} s; ask for less at once, or later", JOB_TIMEOUT.as_secs())]
     TimedOut,
     /// It was not finished.
@@ -31,12 +31,12 @@ pub enum JobError {
 }
 
 impl Jobs {
-    /// So many at once, each for at most 30 seconds.
+    /// At most `places` jobs at once, each for at most 30 seconds.
     pub fn new(places: usize) -> Self {
         Self { places: Arc::new(Semaphore::new(places)), shared: None, timeout: JOB_TIMEOUT }
     }
 
-    /// So many of these for one client of several.
+    /// At most `places` of these for one client of several.
     pub fn part(&self, places: usize) -> Self {
         Self { shared: Some(Arc::clone(&self.places)), ..Self::new(places) }
     }

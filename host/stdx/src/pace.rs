@@ -1,4 +1,4 @@
-//! Whether calls of a feature are short enough to be made by a thread that has other things to do.
+//! Whether calls of a feature are short enough to run to completion on a thread that has other things to do.
 //!
 //! A thread that brings an event or a request makes the feature's call itself, so that no other thread has to be woken. It
 //! must not be held up for much longer than waking a thread takes. So it only makes the calls of features whose calls have
@@ -23,7 +23,7 @@ const FORGIVEN_AFTER: u32 = 1000;
 const FIRST_BAN: Duration = Duration::from_secs(1);
 /// The same at most.
 const MAX_BAN: Duration = Duration::from_secs(300);
-/// A ban is the first one again if there was none for so many times as long as the next would be: on a busy machine a
+/// The length of a ban is reset if there was none for this factor times the length of the next one: on a busy machine a
 /// feature is slow now and then through no fault of its own, and one that is slow on purpose gains little.
 const BAN_RESET_FACTOR: u32 = 10;
 

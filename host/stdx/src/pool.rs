@@ -24,7 +24,7 @@ pub struct Pool<T> {
     /// Callers that wait for a place, and how many may.
     waiting: AtomicUsize,
     queue: usize,
-    /// How long a thing is kept that is not used; `None` for as long as the pool is there.
+    /// How long a thing is kept that is not used; `None` for as long as the pool exists.
     idle_timeout: Option<Duration>,
     /// With the time at which each was returned, the last one at the end.
     idle: Mutex<Vec<(T, Instant)>>,

@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
-/// Makes the file if there is none, and sees to it that only its owner can open it. There is no moment at which another
-/// user could open one that is new.
+/// Creates the file if it does not exist, and ensures that only its owner can open it. There is no moment at which
+/// another user could open one that is new.
 ///
 /// # Errors
 /// The system's.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A rate limiter: so many tokens a second, after a burst. Shared by threads that may not wait for each other.
+/// A rate limiter: a rate of tokens per second, and a burst. Shared by threads that may not wait for each other.
 ///
 /// Its state is the time at which the bucket is full again (the generic cell rate algorithm): each
 /// token that is taken delays it by its share of a second, and it may lie ahead by no more than the burst.
@@ -46,7 +46,7 @@ impl RateLimiter {
         Duration::from_nanos(owed.saturating_sub(self.ahead))
     }
 
-    /// Takes as many as were used up already, whether or not there are so many.
+    /// Takes as many as were used up already, whether or not there are this many.
     pub fn charge(&self, now: Instant, count: f64) {
         let (now, cost) = (self.since_start(now), (self.cost as f64 * count) as u64);
         let next = |free_at: u64| Some(free_at.max(now).saturating_add(cost));

@@ -1,4 +1,4 @@
-//! A strand: a state that one thread at a time works with, and that no thread waits for.
+//! A strand: a state that one thread at a time works with, and that no thread waits for (an executor without a lock).
 //!
 //! It has an owner, a thread that sleeps at a [`Doorbell`]. Any other thread that has brought work may do it in the
 //! owner's place, if no thread is inside at the moment; if one is, it need not wait, because a thread that leaves looks once

@@ -40,7 +40,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
-/// What becomes of a character.
+/// How a character is shown.
 #[derive(Debug, Clone, Copy)]
 enum Piece {
     /// It is shown as it is.
@@ -62,7 +62,7 @@ impl Piece {
     }
 }
 
-/// What becomes of each character of a text, in order.
+/// How each character of a text is shown, in order.
 fn pieces(text: &str) -> impl Iterator<Item = Piece> {
     // How many combining marks the character before has; `None` if it can carry none.
     let mut marks: Option<usize> = None;
@@ -204,7 +204,7 @@ pub fn excerpt_lines(text: &str, max: usize) -> String {
     out
 }
 
-/// A text escaped, and cut to so many columns of a terminal: wide characters take two, marks none. One that is cut
+/// A text escaped, and cut to this many columns of a terminal: wide characters take two, marks none. One that is cut
 /// ends in how much is missing, which takes room of the columns.
 pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     let escaped = escape(text);

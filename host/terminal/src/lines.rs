@@ -88,7 +88,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// Adds one line, cut to so many columns as [`fit`] does.
+    /// Adds one line, cut to this many columns as [`fit`] does.
     pub fn push_fit(&mut self, columns: usize, line: &str) {
         self.text.push_str(&fit(line, columns));
         self.text.push('\n');

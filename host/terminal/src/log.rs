@@ -12,7 +12,7 @@ use tracing_subscriber::registry::LookupSpan;
 use super::output::{StandardError, is_error_coloured};
 use super::{Lines, Style};
 
-/// The target of log lines that every command shows, and not only a host that runs: why it takes its time.
+/// The target of log lines that every command shows, and not only a running host: why a command takes long.
 pub const NOTICE: &str = "conductor::notice";
 
 /// Goes before each line of a message but its first.

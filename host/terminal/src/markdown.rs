@@ -41,7 +41,7 @@ struct Look {
 }
 
 impl Markdown {
-    /// A text for a terminal of so many columns, with or without colours.
+    /// A text for a terminal of this many columns, with or without colours.
     pub fn new(columns: Option<u16>, colour: bool) -> Self {
         let columns = columns.map_or(80, usize::from).clamp(MIN_COLUMNS, MAX_COLUMNS);
         Self { look: Look { columns, colour }, pending: String::new(), shown: String::new(), is_first: true }

@@ -67,7 +67,7 @@ pub enum Effect {
     Button(Stroke, String),
     /// The pointer moves to this pixel.
     Pointer(u16, u16),
-    /// The wheel turns by so many clicks.
+    /// The wheel turns by this many clicks.
     Scroll {
         /// How many, down or right where positive.
         clicks: i32,

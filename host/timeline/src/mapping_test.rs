@@ -1,4 +1,4 @@
-//! Tests of mappings that a person keeps beside the configuration: what happens, and what should come of
+//! Tests of mappings that a person keeps beside the configuration: what happens, and what should follow from
 //! it.
 //!
 //! A file has one test or more. In a test, the lines of a [`Timeline`](crate::Timeline) say what happens,
@@ -25,7 +25,7 @@
 //! Lines that begin with `=>` say what goes out, where actions are performed on recorded sinks: `=> EFFECT` at the time of
 //! the last line that has one, `=> TIME EFFECT` at that time, `=> nothing` where nothing does. See [`effect`](crate::effect)
 //! for how effects are written. A test with such a line is passed if exactly these effects go out, at exactly these
-//! times, in this order; in one without, they are not looked at. A test that has only these says nothing of rules.
+//! times, in this order; in one without, they are not looked at. A test that has only these does not check rules.
 //!
 //! Of a rule whose action decides by conditions, what it decides may be said behind its name: `-> loop [then]`,
 //! `-> loop [then else]` for two conditions in the order of the file. Without this either will do.
@@ -170,7 +170,7 @@ impl MappingTest {
         Self { name, line, steps: Vec::new(), expected: Vec::new(), effects: Vec::new() }
     }
 
-    /// Whether it says nothing of what should come of its events.
+    /// Whether it expects nothing of its events.
     fn is_empty(&self) -> bool {
         self.expected.is_empty() && self.effects.is_empty()
     }

@@ -33,7 +33,7 @@ impl Screen {
         }
     }
 
-    /// The screen so many places further, round about.
+    /// The screen this many places further, round about.
     pub(crate) fn step(self, by: usize) -> Self {
         Self::ALL[(self as usize + by) % Self::ALL.len()]
     }

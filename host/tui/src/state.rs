@@ -45,7 +45,7 @@ pub(crate) enum Input {
     Paste(String),
     /// A click at a column and a row.
     Click(u16, u16),
-    /// The wheel at a row: so many steps down.
+    /// The wheel at a row: this many steps down.
     Wheel(u16, isize),
     Resize(u16, u16),
 }

@@ -20,7 +20,7 @@ pub(crate) enum Look {
     Dim,
     /// What stands out.
     Strong,
-    /// What is as it should be.
+    /// What is healthy.
     Good,
     /// What is doubtful.
     Doubt,
@@ -68,13 +68,13 @@ impl Row {
         self
     }
 
-    /// Adds a part of at most so many columns; one that is cut ends in `…`.
+    /// Adds a part of at most this many columns; one that is cut ends in `…`.
     pub(crate) fn put_cut(mut self, look: Look, text: impl Display, columns: usize) -> Self {
         self.0.push(Span::styled(cut(&text.to_string(), columns), look.style()));
         self
     }
 
-    /// Adds what is left of so many columns.
+    /// Adds what is left of this many columns.
     pub(crate) fn put_rest(self, look: Look, text: impl Display, columns: usize) -> Self {
         let left = columns.saturating_sub(self.width());
         self.put_cut(look, text, left)
@@ -86,7 +86,7 @@ impl Row {
         self
     }
 
-    /// Adds a cell of so many columns, and a blank behind it: text that is longer is cut, and ends in `…`.
+    /// Adds a cell of this many columns, and a blank behind it: text that is longer is cut, and ends in `…`.
     pub(crate) fn cell(mut self, look: Look, text: impl Display, columns: usize) -> Self {
         let text = cut(&text.to_string(), columns);
         let blanks = (columns + 1).saturating_sub(text.width());
@@ -129,7 +129,7 @@ impl Row {
         row
     }
 
-    /// The line over as many as it takes, each of at most so many columns; those after the first are indented.
+    /// The line over as many as it takes, each of at most this many columns; those after the first are indented.
     pub(crate) fn broken(self, columns: usize) -> Vec<Self> {
         const INDENT: &str = "  ";
         if self.width() <= columns {
@@ -200,7 +200,7 @@ fn with_code(style: Style, code: &str) -> Style {
     }
 }
 
-/// A text escaped, and cut to so many columns; one that is cut ends in `…`.
+/// A text escaped, and cut to this many columns; one that is cut ends in `…`.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     // Escaping takes no character away: what is far beyond the columns need not be looked at.
     let near = text.char_indices().nth(columns.saturating_mul(2) + 64).map_or(text, |(at, _)| &text[..at]);
@@ -211,7 +211,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     cut_off(&escaped, columns)
 }
 
-/// The beginning of an escaped text, and `…`, in so many columns.
+/// The beginning of an escaped text, and `…`, in this many columns.
 fn cut_off(escaped: &str, columns: usize) -> String {
     let mut left = columns.saturating_sub(1);
     let kept = escaped.chars().take_while(|c| {
@@ -227,12 +227,12 @@ fn cut_off(escaped: &str, columns: usize) -> String {
     kept
 }
 
-/// A text of several lines, each escaped and broken to so many columns, at blanks where there are any.
+/// A text of several lines, each escaped and broken to this many columns, at blanks where there are any.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrapped_line(&line.replace('\t', "    "), columns)).collect()
 }
 
-/// A text of one line, escaped, line feeds included, and broken to so many columns.
+/// A text of one line, escaped, line feeds included, and broken to this many columns.
 pub(crate) fn wrapped_line(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(8);
     let line = escape(text);
@@ -248,7 +248,7 @@ pub(crate) fn wrapped_line(text: &str, columns: usize) -> Vec<String> {
     }
 }
 
-/// How many bytes of a text fit into so many columns, up to a blank if there is one.
+/// How many bytes of a text fit into this many columns, up to a blank if there is one.
 fn end_of_line(text: &str, columns: usize) -> usize {
     let (mut used, mut blank) = (0, None);
     for (at, c) in text.char_indices() {
@@ -263,7 +263,7 @@ fn end_of_line(text: &str, columns: usize) -> usize {
     text.len()
 }
 
-/// The beginning of a text of at most so many bytes, for what is kept of it.
+/// The beginning of a text of at most this many bytes, for what is kept of it.
 pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

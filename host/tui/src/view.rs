@@ -75,7 +75,7 @@ struct Part {
 enum Scroll {
     /// Those around the one at this place.
     Around(usize),
-    /// Those from so many on.
+    /// Those from this many on.
     By(usize),
     /// All: what is out of sight was left out, and a person can scroll so far.
     Done { most: usize },
@@ -274,7 +274,7 @@ impl Page<'_> {
     }
 }
 
-/// The parts of the screen that is shown, in so many columns and rows of the lower one.
+/// The parts of the screen that is shown, in this many columns and rows of the lower one.
 fn parts(state: &State, columns: usize, lower: usize) -> (Option<Part>, Option<Part>) {
     match state.screen {
         Screen::Status => status::parts(state, columns),
@@ -362,7 +362,7 @@ fn width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 
-/// The end of a text, escaped, in at most so many columns.
+/// The end of a text, escaped, in at most this many columns.
 fn end_of(text: &str, columns: usize) -> String {
     let escaped = conductor_terminal::escape(text).into_owned();
     if width(&escaped) <= columns {

@@ -1,4 +1,4 @@
-//! What is answered: bodies, the shape of errors, and the headers that every answer has.
+//! Responses: bodies, the shape of errors, and the headers of every response, as the content security policy (CSP).
 
 use std::error::Error;
 
@@ -17,7 +17,7 @@ pub(super) type Body = UnsyncBoxBody<Bytes, BodyError>;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-/// A body that is there.
+/// A body that is complete.
 pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }

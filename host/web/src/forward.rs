@@ -40,7 +40,7 @@ pub(super) type ConnectionPlace = Arc<OwnedSemaphorePermit>;
 /// What drives a connection to the host. It ends when this is dropped.
 type Driver = AbortOnDropHandle<hyper::Result<()>>;
 
-/// Has the host behind `socket` answer a request. What comes of it ends with the session.
+/// Has the host behind `socket` answer a request. The response ends with the session.
 ///
 /// # Errors
 /// 413 for a body of more than `max` bytes; 502 if no host answers.

@@ -1,4 +1,4 @@
-//! Which requests are looked at, before anything else is done with them.
+//! The guard against cross-site request forgery (CSRF) and DNS rebinding, which every request passes first.
 //!
 //! A page of another site can have the browser send requests here, with our cookie where the browser thinks that is the
 //! same site (another port of this computer is), and can point a name of its own at 127.0.0.1. So the `Host` has to be
@@ -62,7 +62,7 @@ pub(super) fn check<B>(port: u16, request: &Request<B>) -> Result<Place, ErrorAn
     Ok(place)
 }
 
-/// The value of a header that is there once.
+/// The value of a header that occurs exactly once.
 pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

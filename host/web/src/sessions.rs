@@ -1,7 +1,7 @@
-//! Who is signed in: the link that waits, and the sessions of browsers, in memory alone.
+//! Authentication of browsers: the pending sign-in link, and the sessions (cookies), kept in memory only.
 //!
-//! Codes of links and ids of sessions are 256 random bits. Their digests are kept and compared, so that the time that it
-//! takes says nothing about them.
+//! Codes of links and ids of sessions are 256 random bits. Their digests are kept and compared, so that the
+//! time of a comparison does not depend on them (no timing attack).
 
 use std::collections::VecDeque;
 use std::io;

@@ -57,7 +57,7 @@ impl End {
 /// Why a display server does not report the active window.
 #[derive(Debug)]
 pub(super) enum WatchError {
-    /// There is none of its kind.
+    /// There is no display of this kind.
     NoSuchDisplay,
     /// It does not report it; why, as text.
     Because(String),

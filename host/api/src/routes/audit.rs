@@ -24,7 +24,7 @@ const MAX_ROWS: u32 = 1000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get::<Vec<AuditRow>>("/v1/audit", "listAudit", "What is on record, oldest first")
+        get::<Vec<AuditRow>>("/v1/audit", "listAudit", "Entries of the audit log, oldest first")
             .scope(Scope::Control)
             .query::<AuditQuery>()
             .by(audit),
@@ -39,7 +39,7 @@ pub struct AuditQuery {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub after: Option<u64>,
-    /// At most so many, 1 to 1000. Default: 100.
+    /// At most this many, 1 to 1000. Default: 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
@@ -67,7 +67,7 @@ pub struct AuditRow {
     pub client: Option<String>,
     /// Whether an agent's program says that its user has answered.
     pub elicited: Option<bool>,
-    /// What it was about: a tool, a plan, a feature, a secret.
+    /// The subject: a tool, a plan, a feature, a secret.
     pub subject: String,
     /// `begun`, `done`, `refused` or `failed`.
     pub outcome: String,

@@ -18,7 +18,7 @@ use conductor_ports::status::{BindingStatus, DiscoveredPort};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get::<Ports>("/v1/ports", "listPorts", "Every port of every protocol, with what became of it").by(ports),
+        get::<Ports>("/v1/ports", "listPorts", "Every port of every protocol, with its state").by(ports),
         get::<Vec<BindingStatus>>("/v1/bindings", "listBindings", "Every binding of the configuration, and its health")
             .by(bindings),
         post::<Muted>("/v1/mute", "mute", "Stop hearing a device until the host ends, or hear it again")

@@ -48,7 +48,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[serde(tag = "command", content = "args", deny_unknown_fields)]
 #[schemars(transform = may_be_left_out)]
 enum Command {
-    /// Whether anybody is there.
+    /// Whether the host answers.
     Ping,
     /// How the host is.
     Status,

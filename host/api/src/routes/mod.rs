@@ -50,8 +50,8 @@ pub(super) fn all() -> Vec<Route> {
     .collect()
 }
 
-/// Returns what `work` returns, which compiles rules, looks at ports or waits for the disk: on a thread of its own, of
-/// which the client has so many, and in time.
+/// Returns what `work` returns, which compiles rules, looks at ports or waits for the disk: on another thread, within
+/// the number of jobs that the client may have at once, and with a timeout.
 async fn look<T, E>(client: &Client, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ErrorResponse>
 where
     T: Send + 'static,

@@ -38,7 +38,7 @@ struct Which {
     #[serde(default)]
     #[schemars(range(min = 0))]
     after: u64,
-    /// At most so many, 1 to 1000. Default: 100. There are fewer where they have more than 2 MiB; `more` says so.
+    /// At most this many, 1 to 1000. Default: 100. There are fewer where they have more than 2 MiB; `more` says so.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1000))]
     limit: usize,

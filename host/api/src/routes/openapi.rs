@@ -71,7 +71,7 @@ fn read(schema: SchemaOf, bodies: &impl Fn() -> SchemaGenerator) -> Schema {
     schema
 }
 
-/// Says how large a whole number may be that is read into so many bits: what is larger is rejected as no number.
+/// Says how large a whole number may be that is read into this many bits: what is larger is rejected as no number.
 fn bounded(schema: &mut Schema) {
     let (least, most) = match schema.get("format").and_then(Value::as_str) {
         Some("uint8") => (json!(0), json!(u8::MAX)),

@@ -89,7 +89,7 @@ async fn call_route(
     Ok((status.ok_or_else(wrong)?, Json(result)))
 }
 
-/// Calls a tool for somebody who may do so much.
+/// Calls a tool for a client with this scope.
 pub(crate) async fn called(
     host: &Host,
     caller: &Caller,

@@ -142,7 +142,7 @@ pub struct ConversationView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationQuery {
-    /// At most so many, 1 to 1000. Default: 100.
+    /// At most this many, 1 to 1000. Default: 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<usize>,

@@ -25,7 +25,7 @@ pub(super) enum AuditCommand {
     List {
         #[command(flatten)]
         which: Which,
-        /// At most so many, the last ones
+        /// At most this many, the last ones
         #[arg(long, default_value_t = 50)]
         limit: u32,
         /// Print JSON
@@ -34,7 +34,7 @@ pub(super) enum AuditCommand {
     },
     /// Show the last rows, and those that come, until Ctrl-C
     Tail {
-        /// So many that are there already
+        /// This many that are there already
         #[arg(long, default_value_t = 10)]
         lines: u32,
         /// Print JSON, a row a line
@@ -70,7 +70,7 @@ pub(super) fn run(places: &Paths, command: &AuditCommand) -> CommandResult {
                 let rows: Vec<Value> = rows.iter().map(object).collect();
                 terminal::json(&rows)?;
             } else if rows.is_empty() {
-                outln!("nothing of that is on record");
+                outln!("no entry of the audit log matches");
             } else {
                 rows.iter().for_each(|row| outln!("{}", line(row)));
             }

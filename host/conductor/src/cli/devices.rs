@@ -42,7 +42,7 @@ pub(super) enum DevicesCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check the file of a profile, and name every mistake with its line; exit code 1 where there is one
+    /// Check the file of a profile, and name every mistake with its line; exit code 1 if there is one
     Check {
         /// The files [default: those that come with the program, and those of the home]
         files: Vec<PathBuf>,

@@ -62,8 +62,8 @@ pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     // A link to a file that is not there is in the way as well.
     if file.symlink_metadata().is_ok() {
         return Err(Failure::Wrong(format!(
-            "conductor: {} is there already, and stays as it is; `conductor config validate` reads it, `conductor devices \
-             suggest PORT` adds to it, --config names another file",
+            "conductor: {} already exists, and stays as it is; `conductor config validate` reads it, `conductor \
+             devices suggest PORT` adds to it, --config names another file",
             file.display()
         )));
     }

@@ -26,7 +26,7 @@ pub(super) struct NotificationsArguments {
     /// Of this feature only: its name, or its whole id
     #[arg(long, value_name = "NAME")]
     feature: Option<String>,
-    /// At most so many, the last ones: 1 to 1000
+    /// At most this many, the last ones: 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
     /// Print JSON; with --follow, a notification a line

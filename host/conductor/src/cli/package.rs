@@ -90,8 +90,8 @@ pub(super) enum ChangeCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Bind the grants of [features.NAME] in the configuration to the package that is there now: shows what they
-    /// give to it, asks, and writes its id and digest into the file
+    /// Bind the grants of [features.NAME] in the configuration to the current package: shows what they grant to
+    /// it, asks, and writes its id and digest into the file
     Pin {
         /// The feature
         name: String,

@@ -17,7 +17,7 @@ pub(super) enum SecretCommand {
     Set {
         /// Its id, as features and the configuration call it
         id: String,
-        /// Where to keep it; the desktop's keyring where there is one, if not said
+        /// Where to keep it [default: the desktop's keyring if there is one]
         #[arg(long = "in", value_name = "KEYCHAIN", value_enum, conflicts_with = "env")]
         keychain: Option<Keychain>,
         /// Keep nothing; read this environment variable of the host each time

@@ -20,7 +20,7 @@ pub(super) fn run(places: &Paths, as_json: bool) -> CommandResult {
     Ok(())
 }
 
-/// At most so many lines about things of one kind.
+/// Lines about things of one kind, at most.
 const MAX_LINES: usize = 5;
 
 /// The screen. `plans` is how many wait.

@@ -78,7 +78,7 @@ pub struct Delay {
     pub beats: Option<f64>,
 }
 
-/// What ends an action early that takes its time. Only what the outermost one of a mapping says counts.
+/// What cancels an action with several steps or delays. Only the setting of the outermost action of a mapping counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelOn {

@@ -1,4 +1,4 @@
-//! The state of gesture recognition on one device: attempts with their deadlines, and rules that wait for the end of
+//! The state machine of gesture recognition on one device: attempts with deadlines, and rules that wait for the end of
 //! some.
 
 use conductor_event::{ChordEvent, DeviceId, Event, ModeIx, Nanos};

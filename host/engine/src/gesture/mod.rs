@@ -11,7 +11,7 @@
 //! | sequence | the press of its first key | with the press of its last key, each sooner after the one before than the rule says | when the next does not come in time, and with the press of any other key of the device |
 //! | chord | the press of any of its keys | with the press of the last, all of them down, the first less than the rule's time ago | then, and when a key of it comes up |
 //! | turn, fine control, parameter | | with the message, or when the fine part is overdue | |
-//! | push of a stick or trigger | | when it comes from outside, once until it is back by a little more | |
+//! | push of a stick or trigger | | when it comes from outside, once until it is back by a little more (hysteresis) | |
 //! | rest of a stick or trigger that a rule follows | a reading that the rule fires for | with the first reading that is no longer one for it, as a reading of 0 | |
 //!
 //! A time is up at its very nanosecond: a key that comes up exactly then was held long enough, a second

@@ -16,7 +16,7 @@ use crate::rule::Rule;
 use crate::rule_set::RuleSet;
 use crate::trigger::{Push, Readings, Trigger};
 
-/// Rules that may have to wait for what comes of one press.
+/// Rules that may have to wait for the gesture that follows from one press, at most.
 pub(crate) const MAX_DEFERRED: usize = 16;
 /// How long the coarse part of a control waits for the fine part. Between them is one message of three
 /// bytes, which takes a millisecond on a MIDI cable.
@@ -66,7 +66,7 @@ struct Found {
 }
 
 impl<A, S: Sink<A>> Work<'_, A, S> {
-    /// Looks for gestures in an event. `stood` is where the controller, stick or trigger that it is about
+    /// Looks for gestures in an event. `stood` is where the controller, stick or trigger of the event
     /// was before. Returns what an increment makes of the selected parameter, and on which channel.
     pub(crate) fn event(&mut self, here: &Here<'_, A>, deferred: &Deferred, stood: Option<f32>) -> Option<(u8, u16)> {
         let change = KeyChange::of(here.event);

@@ -1,4 +1,4 @@
-//! Confirmations: a person's consent to a call before it reaches devices, or as far.
+//! Confirmations (human in the loop): a person's consent to a call before it reaches devices, or as far.
 //!
 //! ```text
 //! call ─▶ a confirmation (what would be done, as the host reads the arguments; an id that serves once)

@@ -266,7 +266,7 @@ impl Host {
         Ok(())
     }
 
-    /// Reports what became of a plan to observers.
+    /// Reports the outcome of a plan to observers.
     fn notify_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
         let (plan, who, description) = (plan.map(str::to_owned), who.to_string(), description.to_owned());
         self.observer.put(Observation::Plan(PlanChange { step, plan, who, description }));
@@ -408,8 +408,8 @@ impl Host {
         }
     }
 
-    /// Does what somebody wants done with a plan. If nothing comes of it, that goes on record, too; what does is
-    /// already there where the file was written.
+    /// Does what a caller wants done with a plan. A failure is recorded in the audit log, too; a success already is
+    /// when the file was written.
     fn on_record<T>(
         &self,
         caller: &Caller,

@@ -174,7 +174,7 @@ impl ConfiguredFeature {
     }
 
     /// Checks that what the configuration grants is for this package: what comes with the host, or the bytes that a person
-    /// was shown when they pinned it. Grants for others, or for bytes that nobody looked at, would come to it unseen.
+    /// was shown when they pinned it. Grants for others, or for bytes that no person approved, would come to it unseen.
     fn check_grants(&self, known: Option<&config::Feature>) -> Result<(), ChangeError> {
         let info = &self.package.info;
         let written = known.and_then(|known| section_grants(&self.name, known));

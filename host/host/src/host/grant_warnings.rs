@@ -104,8 +104,6 @@ fn mismatch(
     Diagnostic::warning(place(at), message).with_help(if found.is_builtin() {
         format!("remove `id` and `digest` to grant this to {found}")
     } else {
-        format!(
-            "`conductor feature pin {name}` shows what they give to the package that is there, and binds them to it"
-        )
+        format!("`conductor feature pin {name}` shows what they grant to the current package, and binds them to it")
     })
 }

@@ -451,8 +451,8 @@ impl Host {
         self.gate.refuse(&policy, caller, name, reason).await;
     }
 
-    /// Puts on record that somebody was not let in at a door, and that so many others were not since the last that
-    /// went on record.
+    /// Records in the audit log that a client was refused at a door, and that `more` others were since the last one
+    /// recorded.
     pub fn note_refused_client(&self, door: Door, asked: &str, why: &str, more: u64) {
         tracing::warn!(door = door.as_str(), asked = excerpt(asked, 128), "refused: {why}");
         let entry = Entry::new(Kind::Host, "connect", &Caller::refused(door), asked).refused(why);

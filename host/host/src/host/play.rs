@@ -1,4 +1,4 @@
-//! Events that no port sent: a person tries a mapping without its device.
+//! Injected events, which no port sent: a person tries a mapping without its device.
 
 use conductor_audit::caller::Caller;
 use conductor_event::{DeviceEvent, DeviceId, Event};

@@ -72,7 +72,7 @@ pub enum ReloadError {
     NotText {
         /// The file.
         file: PathBuf,
-        /// The first byte that is none of a UTF-8 text, from 0.
+        /// The first byte that is not valid UTF-8, from 0.
         at: usize,
     },
     /// Too many configurations are looked at already.

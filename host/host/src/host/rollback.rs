@@ -55,7 +55,7 @@ impl Host {
         done
     }
 
-    /// Checks that a package works with the data that is there. Hosts would refuse one that does not.
+    /// Checks that a package works with the existing data. Hosts would refuse one that does not.
     ///
     /// # Errors
     /// A sentence.

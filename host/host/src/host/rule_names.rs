@@ -14,10 +14,10 @@ const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// The names of the rules of the last generations before the one in force.
 #[derive(Debug, Default)]
-pub(super) struct RuleNames(Mutex<Kept>);
+pub(super) struct RuleNames(Mutex<Generations>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Generations {
     /// Oldest first.
     generations: VecDeque<Names>,
     bytes: usize,

@@ -1,6 +1,6 @@
-//! Changing the secrets of a home, on record: not before it is written down that it is about to be done.
+//! Changing the secrets of a home: the audit log has the intent before the change, and the outcome after it.
 //!
-//! Values go in and never come out; the record has ids and places alone.
+//! Values go in and never come out; the audit log has ids and places only.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Reading the notification log: a page of notifications after a cursor, over the files of all features.
+//! Pagination of the notification log: a page of notifications after a cursor, over the files of all features.
 //!
 //! Files are read while they are written. No lock is needed for that: what is not a whole line is skipped, a file that
 //! is rotated meanwhile is read twice and its lines taken once, and what is written after the reading began is left
@@ -52,13 +52,13 @@ impl Order {
 pub struct NotificationQuery {
     /// Only those with a larger sequence number.
     pub after: u64,
-    /// At most so many; no more than [`MAX_PAGE`] are returned.
+    /// At most this many; no more than [`MAX_PAGE`] are returned.
     pub limit: usize,
     /// Only those of the feature with this name or whole id.
     pub feature: Option<String>,
     /// Which of them first.
     pub order: Order,
-    /// As many as take up so many bytes as JSON, but at least one; no more than [`MAX_PAGE_BYTES`] are returned.
+    /// As many as take up this many bytes as JSON, but at least one; no more than [`MAX_PAGE_BYTES`] are returned.
     pub max_bytes: usize,
 }
 

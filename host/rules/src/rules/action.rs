@@ -91,7 +91,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Another mode, so many after the one that the rule is compiled for.
+    /// Another mode, this many after the one that the rule is compiled for.
     fn step_mode(&mut self, by: i32, path: &[PathStep<'_>]) -> Option<Action> {
         let count = i32::try_from(self.modes.len()).ok()?;
         let Some(now) = self.mode.filter(|_| count > 0) else {

@@ -9,7 +9,7 @@ use conductor_schema::ResultSchema;
 /// One thing that is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
-    /// The key that it is about; `None` if a key is missing.
+    /// The key that is wrong; `None` if a key is missing.
     pub(super) key: Option<String>,
     /// What is wrong.
     pub(super) message: String,

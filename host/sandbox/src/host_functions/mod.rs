@@ -53,7 +53,7 @@ fn waits(what: &str) -> Error {
     Error::Unavailable(format!("{what} takes its time, and nothing may wait in the real-time lane"))
 }
 
-/// Puts `imports` into `linker`. Nothing else is there to be called.
+/// Puts `imports` into `linker`. Guests can call nothing else.
 ///
 /// # Errors
 /// When an interface is put in twice, which would be a mistake here.

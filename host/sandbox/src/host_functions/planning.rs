@@ -49,7 +49,7 @@ fn change(change: planning::Change) -> Result<ProposedChange, String> {
     let path: Vec<String> = change.path.split('/').map(str::to_owned).collect();
     if change.path.len() > limits::MAX_TEXT || path.iter().any(String::is_empty) {
         return Err(format!(
-            "{:?} is no path; write keys and numbers from the top, such as modes/0/mappings/3/action",
+            "{:?} is not a path; write keys and numbers from the top, such as modes/0/mappings/3/action",
             excerpt(&change.path, 64)
         ));
     }

@@ -107,7 +107,7 @@ impl Target {
 /// lies in the guest's memory; what is generated for it would copy it to the heap first.
 ///
 /// # Errors
-/// When the interface is there already.
+/// If the interface is already linked.
 pub fn add_to_linker(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
     udp::add_to_linker::<_, HasSelf<InstanceState>>(linker, |state| state)?;
     linker.allow_shadowing(true);

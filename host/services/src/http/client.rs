@@ -87,7 +87,7 @@ impl HttpClient {
 
     /// The same, with an answer that is handed over as it comes: dropping it ends the exchange. There may be many at once
     /// ([`MAX_STREAMS`](crate::http::account::MAX_STREAMS)); more wait for their turn. `is_sent` is set as soon as the server
-    /// may have the request, whatever comes of it.
+    /// may have the request, whatever the outcome.
     ///
     /// # Errors
     /// As [`send`](Self::send), as far as the head of the answer.
@@ -239,7 +239,7 @@ fn was_revoked() -> HttpError {
 /// How long, and how much, an answer that is handed over as it comes may be.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamLimits {
-    /// Time until the head of the answer is there.
+    /// Time until the head of the response has arrived.
     pub head: Duration,
     /// Time from one piece of its body to the next.
     pub pause: Duration,
@@ -339,7 +339,7 @@ impl ExchangeError {
             Self::Network(NetworkError::Broken(why)) => HttpError::Failed(text(why)),
             Self::Network(why @ NetworkError::HeadTooLarge) => HttpError::Exhausted(text(why.to_string())),
             Self::TooLarge(what) => HttpError::Exhausted(text(what.to_owned())),
-            Self::Status(status) => HttpError::Failed(text(format!("the status {status} is none of 200-599"))),
+            Self::Status(status) => HttpError::Failed(text(format!("the status {status} is not within 200-599"))),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Answer { text: String },
     /// A call of a tool.
     Call { call: String, tool: String, args: String, result: Option<(String, bool)> },
-    /// A plan that was proposed, and what became of it.
+    /// A plan that was proposed, and its outcome.
     Plan { id: String, outcome: Option<PlanOutcome> },
     /// A call that waited for a person.
     Approval { tool: String, effect: String, agreed: Option<bool>, id: String },

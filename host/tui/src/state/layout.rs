@@ -88,7 +88,7 @@ pub(crate) fn is_in_lower(state: &State, row: u16) -> bool {
     parts(state).lower.is_some() && row >= lower_title(state)
 }
 
-/// The first line that is shown of so many, in so many rows, where the one at a place is in sight.
+/// The first line that is shown of this many, in this many rows, where the one at a place is in sight.
 pub(crate) fn window(at: usize, count: usize, rows: usize) -> usize {
     at.saturating_sub(rows / 2).min(count.saturating_sub(rows))
 }

@@ -393,7 +393,7 @@ impl Live {
         self.rows.iter().filter(|row| self.shows(row)).collect()
     }
 
-    /// The last of them, at most so many, oldest first.
+    /// The last of them, at most this many, oldest first.
     pub(crate) fn last_shown(&self, count: usize) -> Vec<&Row> {
         let mut last: Vec<&Row> = self.rows.iter().rev().filter(|row| self.shows(row)).take(count).collect();
         last.reverse();
@@ -429,7 +429,7 @@ impl Live {
         }
     }
 
-    /// Chooses the row so many further down. What is chosen stands still.
+    /// Chooses the row this many further down. What is chosen stands still.
     pub(crate) fn choose(&mut self, by: isize) {
         self.pause(true);
         let shown = self.shown();
@@ -506,7 +506,7 @@ impl State {
     }
 }
 
-/// The word for what became of a plan.
+/// The word for a step of a plan.
 fn step_name(step: PlanStep) -> &'static str {
     match step {
         PlanStep::Proposed => "proposed",

@@ -1,4 +1,4 @@
-//! The screen Status: the host, its modes, and everything that is not as it should be.
+//! The screen Status: the host, its modes, and everything that is not healthy.
 
 use conductor_host::control::trouble::TroublesomeClient;
 use conductor_host::host::status::Status;
@@ -127,7 +127,7 @@ fn lines(status: &Status, columns: usize) -> Vec<Row> {
     out
 }
 
-/// What a port is to the configuration: whose it is, or why it has nobody.
+/// Which bindings have a port, or why none has it.
 fn whose(port: &DiscoveredPort) -> String {
     match (&port.state, port.bindings.as_slice()) {
         (PortState::Ignored, _) => ": left alone, as `ignore_ports` says".to_owned(),

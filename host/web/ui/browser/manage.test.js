@@ -155,7 +155,7 @@ describe('features and models', { concurrency: false }, () => {
     await tab.go('chat')
     await begin()
     // The key is named already.
-    await tab.find('dialog p', 'The key model-key is there already (SHELL_TEST_KEY)')
+    await tab.find('dialog p', 'The key model-key already exists (SHELL_TEST_KEY)')
     await tab.click('dialog button', 'Agree, and go on')
     await tab.enter('Model, or a part of its name', 'lar')
     await tab.gone('dialog .offered button', 'small')

@@ -13,7 +13,7 @@ struct Card {
     call: String,
     tool: String,
     args: String,
-    /// Its result, and whether there is none; `None` while it is under way.
+    /// Its result, and whether it failed; `None` while it is under way.
     result: Option<(String, bool)>,
 }
 

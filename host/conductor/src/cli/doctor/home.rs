@@ -85,7 +85,7 @@ impl HomeCheck {
             )),
             Folder::There { writable: Err(error), .. } => findings.push(Finding::trouble(
                 ABOUT,
-                format!("no file can be written into {path}: {error}; nothing is put on record or kept"),
+                format!("no file can be written into {path}: {error}; nothing is recorded in the audit log or kept"),
                 format!("chown -R \"$USER\" '{path}' && chmod u+rwx '{path}', or mount the file system for writing"),
             )),
             Folder::There { mode, .. } if mode & 0o022 != 0 => findings.push(Finding::trouble(
@@ -126,9 +126,11 @@ impl HomeCheck {
 fn room(free: u64) -> Finding {
     let there = format!("{} MiB are free", free >> 20);
     match free {
-        ..MIN_FREE_BYTES => {
-            Finding::trouble("disk", there, "make room: without any, nothing can be put on record, and no plan applied")
-        }
+        ..MIN_FREE_BYTES => Finding::trouble(
+            "disk",
+            there,
+            "make room: without any, the audit log can't be written, and no plan applied",
+        ),
         MIN_FREE_BYTES..LOW_FREE_BYTES => {
             Finding::warning("disk", there, "make room: compiled features and the audit need some")
         }

@@ -104,7 +104,7 @@ impl RecordCheck {
             ),
             Ok(_) if let Some(why) = &self.unwritable => Finding::trouble(
                 ABOUT,
-                format!("nothing can be put on record: {why}"),
+                format!("nothing can be recorded in the audit log: {why}"),
                 format!(
                     "make room on the disk, and make {file} and the folder writable; until then no plan is applied"
                 ),

@@ -15,24 +15,24 @@ const MAX_SOCKET_PATH: usize = 107;
 pub(super) enum Silence {
     /// None runs.
     NotRunning,
-    /// A host is there, and does not answer.
+    /// A host runs, and does not answer.
     Failed(String),
 }
 
-/// What a host says of itself.
+/// The status that a host reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Running {
     pub(super) pid: u32,
     pub(super) version: String,
     /// Seconds since it started.
     pub(super) uptime: u64,
-    /// What it can't put on record, and why.
+    /// What it can't record in the audit log, and why.
     pub(super) audit_trouble: Option<String>,
     /// Actions that failed, and the last of them.
     pub(super) failures: (u64, Option<String>),
 }
 
-/// A socket that is there.
+/// A socket that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Socket {
     pub(super) path: PathBuf,
@@ -129,7 +129,7 @@ impl SocketCheck {
         }];
         if let Some(why) = audit_trouble {
             let mend = "until it can be, what has to be on record is refused: make room, or make the home writable";
-            findings.push(Finding::trouble(ABOUT, format!("it can't put on record what happens: {why}"), mend));
+            findings.push(Finding::trouble(ABOUT, format!("it can't write the audit log: {why}"), mend));
         }
         if let (count @ 1.., Some(last)) = failures {
             let what = format!("{count} actions have failed, the last one: {last}");

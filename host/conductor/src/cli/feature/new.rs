@@ -31,7 +31,7 @@ pub(super) fn run(path: &str, kinds: &[Kind], language: Language, sdk: Option<&P
         )));
     }
     if folder.exists() {
-        return Err(Failure::Wrong(format!("conductor: {path} is there already; choose another name")));
+        return Err(Failure::Wrong(format!("conductor: {path} already exists; choose another name")));
     }
     let crate_folder = named.as_ref().map_or_else(|| sdk::CRATE.to_owned(), |folder| folder.display().to_string());
     let project = Project::new(name, kinds, language, &crate_folder)

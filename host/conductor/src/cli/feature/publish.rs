@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Publish) -> CommandResult {
         }))?;
         return Ok(());
     }
-    let done = if published.is_unchanged { "there already" } else { "published" };
+    let done = if published.is_unchanged { "already published" } else { "published" };
     outln!("{done}: {} {}", descriptor.id, descriptor.version);
     outln!("  digest       sha256:{digest}");
     outln!("  manifest     {}", published.manifest);

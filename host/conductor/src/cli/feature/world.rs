@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use super::scripted_http::{FakeSecrets, ScriptedAnswer, ScriptedHttp};
 use super::shared_code;
 
-/// How long a world waits for a feature to do what it was given to do.
+/// The timeout of a call of a feature.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a world is like at its beginning.

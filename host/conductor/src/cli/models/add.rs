@@ -149,7 +149,7 @@ fn keep_key(client: &Client, id: &str, site: &str, arguments: &AddArguments) -> 
         return Ok(());
     }
     if let Some(place) = client.secrets()?.get(id).filter(|_| !arguments.new_key) {
-        errln!("{id} is there already: {place} (--new-key asks for another one)");
+        errln!("{id} already exists: {place} (--new-key asks for another one)");
         return Ok(());
     }
     let value = secret::value(&format!("The key for {site}, which is not shown"))?;

@@ -1,4 +1,4 @@
-//! `conductor feature pin`: binds the grants of the configuration to the package that is there now.
+//! `conductor feature pin`: binds the grants of the configuration to the current package.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Plans: proposed changes of the configuration that wait for a person, and what became of them.
+//! Plans: proposed changes of the configuration that wait for a person, and their outcomes.
 //!
 //! ```text
 //! propose ─▶ waiting ─▶ a person looks (diff, risk, rehearsal) ─▶ apply ─▶ a revision ─▶ undo ─▶ redo
@@ -228,7 +228,7 @@ pub enum PlanError {
     NotText {
         /// The configuration file.
         file: String,
-        /// The first byte that is none of a UTF-8 text, from 0.
+        /// The first byte that is not valid UTF-8, from 0.
         at: usize,
     },
     /// Too many configurations are looked at already.

@@ -24,7 +24,7 @@ use conductor_terminal::shortened;
 
 /// Plans that wait at once.
 pub const MAX_PLANS: usize = 64;
-/// Of those, plans of one caller, or of a feature by itself: none may take all places.
+/// Of those, plans of one caller, or that one feature proposes by itself: none may take all places.
 pub const MAX_OWN: usize = 16;
 /// Places that are kept for the owner: what agents and features have made waits in the others.
 pub const OWNER_RESERVE: usize = 16;

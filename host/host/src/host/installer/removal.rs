@@ -165,7 +165,7 @@ pub(super) fn data_of_others(home: &Path, plan: &InstallPlan) -> Vec<String> {
         .map(|file| {
             let (bytes, path) = (plural_bytes(file.bytes), file.path.display());
             if file.key == key.as_str() {
-                format!("it gets the data that is there: {bytes} in {path}")
+                format!("it gets the existing data: {bytes} in {path}")
             } else {
                 format!("another package of the id {id} left {bytes} in {path}; this one does not get them")
             }

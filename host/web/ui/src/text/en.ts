@@ -594,7 +594,7 @@ export const en = {
   'model.may': '{feature} may send requests to {site} already.',
   'model.let': 'Let {feature} send requests to {site}?',
   'model.let-with': 'Let {feature} send requests to {site}, with the key {key}?',
-  'model.key-kept': 'The key {key} is there already ({place}).',
+  'model.key-kept': 'The key {key} already exists ({place}).',
   'model.key-value': 'The key {key}',
   'model.key-other': 'Another key {key} (optional)',
   'model.key-help': 'It is kept where this computer keeps secrets, and is not shown again.',
