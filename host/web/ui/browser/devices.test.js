@@ -289,7 +289,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     assert.equal(await first(), own)
     assert.deepEqual(await tab.violations(), [])
     await tab.press('Use as output')
-    await tab.find('dialog [data-plan]', 'Change the binding grid: give it another output.')
+    await tab.find('dialog [data-plan]', 'Change the binding grid: give it an output.')
     await tab.find('dialog [data-plan]', `${GRID} lights`)
     await tab.press('Apply')
     await tab.gone('dialog[open]')
