@@ -250,6 +250,8 @@ export const de: Record<keyof typeof en, string> = {
   'map.alias-taken': 'Eine andere Bindung heißt schon so.',
   'map.port-gone': 'Der Port ist nicht mehr da.',
   'map.action': 'Aktion',
+  'map.actions-usual': 'Am häufigsten genutzt',
+  'map.actions-others': 'Alle anderen',
   'map.name': 'Name (nicht nötig)',
   'map.mode': 'Im Modus',
   'map.every-mode': 'jeder Modus',

@@ -248,6 +248,8 @@ export const en = {
   'map.alias-taken': 'Another binding has this name.',
   'map.port-gone': 'The port is not there any more.',
   'map.action': 'Action',
+  'map.actions-usual': 'Most used',
+  'map.actions-others': 'All others',
   'map.name': 'Name (optional)',
   'map.mode': 'In the mode',
   'map.every-mode': 'every mode',
