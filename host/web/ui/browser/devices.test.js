@@ -266,6 +266,9 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await midi.play(PADS, '90 51 64')
     await peer.came('/verse')
     await heard(LIGHTS, '90 51 15')
+    // It is lit while it is held, unless it is said to stay.
+    await midi.play(PADS, '80 51 00')
+    await until('what it shows while it waits', () => midi.heard(LIGHTS).at(-1) === '90 51 05')
     // It is shown as it is, and taken back where the hand is.
     await tab.press('pad 1,')
     await tab.find('dialog [data-lights]', 'verse')
@@ -299,6 +302,44 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await stage.ask('POST', '/v1/undo')
     await tab.find('[data-binding=grid] [data-no-output] button', 'Use as output grid')
     assert.deepEqual(await tab.violations(), [])
+  })
+
+  // SHL-4
+  test('a pad whose device has no output is lit while it is held, by one plan that binds the output, too', async () => {
+    const own = `${GRID} lights`
+    await tab.go('?device=grid')
+    await tab.find('h2', 'Akai Professional APC mini')
+    await tab.press('pad 1,')
+    await tab.find('dialog [data-lights]', 'first pad')
+    await tab.find('dialog p', 'binds this output, too')
+    await tab.choose('Once it has fired', 'green')
+    await tab.find('dialog [data-lights]', 'Lit while it is held')
+    const idle = () => tab.page.evaluate(() => document.querySelector('dialog [data-lights] select').selectedOptions[0]?.textContent)
+    await until('it is dark while it waits', async () => (await idle()) === 'off')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('dialog [data-lights] button', 'Show the plan')
+    await tab.find('dialog [data-plan]', `Set the light of first pad. Give grid the output player:${own}.`)
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    await until('its output is there', async () => (await stage.ask('GET', '/v1/status')).bindings.find((one) => one.alias === 'grid').output?.state === 'bound')
+    await until('it is lit', async () => {
+      await midi.play(GRID, '90 38 64')
+      return midi.heard(own).includes('90 38 01')
+    })
+    await midi.play(GRID, '80 38 00')
+    await until('it is dark', () => midi.heard(own).at(-1) === '80 38 00')
+    // Said to stay lit, it has no end.
+    await tab.press('pad 1,')
+    await tab.find('dialog [data-lights]', 'first pad')
+    await tab.tick('Stays lit')
+    await tab.find('dialog [data-lights]', 'until something else changes it')
+    await tab.click('dialog [data-lights] button', 'Show the plan')
+    await tab.find('dialog [data-plan] .line.removed', 'end of its light')
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    assert.doesNotMatch(await stage.config(), /end of its light/)
+    for (let count = 0; count < 2; count += 1) await stage.ask('POST', '/v1/undo')
+    assert.doesNotMatch(await stage.config(), /feedback/)
   })
 
   test('of twins the one that is touched gets the name: by keyboard alone', async () => {

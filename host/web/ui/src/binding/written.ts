@@ -24,3 +24,28 @@ export async function writtenOf(alias: string): Promise<Written | undefined> {
   }
   return undefined
 }
+
+interface Section {
+  entries?: { place: string; value?: unknown }[] | null
+  /** How many there are, if more than these. */
+  total?: number | null
+}
+
+/**
+ * Where a binding is written, such as `bindings/2`, and what it says; `null` if it is in an older form, which has another place.
+ */
+export async function placeOf(alias: string): Promise<{ place: string; says: Record<string, unknown> } | null> {
+  let total = 1
+  for (let after = 0; after < total; ) {
+    const { result } = await tool<Section>('conductor_get_config', { section: 'bindings', after })
+    const entries = result.entries ?? []
+    for (const { place, value } of entries) {
+      const says = (value ?? {}) as Record<string, unknown>
+      if (says['alias'] === alias) return { place, says }
+    }
+    if (entries.length === 0) return null
+    after += entries.length
+    total = result.total ?? 0
+  }
+  return null
+}

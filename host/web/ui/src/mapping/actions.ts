@@ -25,10 +25,10 @@ export function byUse(all: readonly Action[]): { usual: Action[]; others: Action
   }
 }
 
-/** A summary for a list: cut after a word if it is long. */
-export function inList(summary: string): string {
-  if (summary.length <= MAX_LISTED) return summary
-  const cut = summary.slice(0, MAX_LISTED)
+/** What stands in a list, such as a summary: cut after a word if it is long. */
+export function inList(text: string): string {
+  if (text.length <= MAX_LISTED) return text
+  const cut = text.slice(0, MAX_LISTED)
   const word = cut.lastIndexOf(' ')
   return `${(word > 0 ? cut.slice(0, word) : cut).replace(/[\s,.:;]+$/, '')} …`
 }

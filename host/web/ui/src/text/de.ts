@@ -179,6 +179,12 @@ export const de: Record<keyof typeof en, string> = {
   'lights.by-hand': 'Seine Lichter werden durch Nachrichten gesetzt, die von Hand geschrieben werden, unter „feedback“ in der Konfiguration.',
   'lights.unchanged': 'Das Licht zeigt das schon.',
   'lights.plan': 'Das Licht von {name} setzen.',
+  'lights.stays': 'Bleibt an',
+  'lights.ends': 'An, solange es gehalten wird: Das Loslassen bringt zurück, was es zeigt, solange sie wartet.',
+  'lights.stays-why': 'Bleibt nach dem Loslassen an, bis etwas anderes es ändert.',
+  'lights.release': '{name}: Ende des Lichts',
+  'lights.plan-output': '{alias} bekommt den Ausgang {port}.',
+  'lights.with-output': 'Der Plan eines Lichts bindet auch diesen Ausgang.',
 
   'output.none': 'An {alias} ist kein Ausgang gebunden: Lichter können nicht gezeigt werden.',
   'output.choose': 'Sein Ausgang',

@@ -177,6 +177,12 @@ export const en = {
   'lights.by-hand': 'Its lights are set by messages that are written by hand, under “feedback” in the configuration.',
   'lights.unchanged': 'The light shows that already.',
   'lights.plan': 'Set the light of {name}.',
+  'lights.stays': 'Stays lit',
+  'lights.ends': 'Lit while it is held: the release brings back what it shows while it waits.',
+  'lights.stays-why': 'Stays lit after the release, until something else changes it.',
+  'lights.release': '{name}: end of its light',
+  'lights.plan-output': 'Give {alias} the output {port}.',
+  'lights.with-output': 'The plan of a light binds this output, too.',
 
   'output.none': 'No output is bound to {alias}: lights can’t be shown.',
   'output.choose': 'Its output',
