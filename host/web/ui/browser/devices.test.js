@@ -180,6 +180,19 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await stage.ask('POST', '/v1/undo')
   })
 
+  test('the tour answers a touch at once, and then says what it was', async () => {
+    await tab.go('settings')
+    await tab.click('button', 'Show the tour')
+    await tab.find('[data-tour="1"]', 'Touch the pad')
+    await until('it is answered', async () => {
+      await midi.play(BOX, 'B0 10 01')
+      return tab.page.evaluate(() => document.querySelector('[data-tour="1"] [role=status]')?.textContent.includes('being recognized'))
+    })
+    await tab.find('[data-tour="2"]', BOX)
+    await tab.click('button', 'Skip the tour')
+    await tab.gone('[data-tour]')
+  })
+
   test('what has no binding is drawn from what it sends, and its rows say that it has none', async () => {
     const { id } = await stage.ask('POST', '/v1/plans', { description: 'Listen to all.', changes: [{ path: ['advanced_settings'], value: { listen_mode: 'all' } }] })
     await stage.ask('POST', `/v1/plans/${id}/apply`)
@@ -334,7 +347,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.tick('Stays lit')
     await tab.find('dialog [data-lights]', 'until something else changes it')
     await tab.click('dialog [data-lights] button', 'Show the plan')
-    await tab.find('dialog [data-plan] .line.removed', 'end of its light')
+    await tab.find('dialog [data-plan]', 'end of its light')
     await tab.apply()
     await tab.gone('dialog[open]')
     assert.doesNotMatch(await stage.config(), /end of its light/)

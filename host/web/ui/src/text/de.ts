@@ -100,6 +100,8 @@ export const de: Record<keyof typeof en, string> = {
   'tour.do-map': 'Sagen, was es tut',
   'tour.again': 'Berühren Sie es noch einmal.',
   'tour.works': 'Es funktioniert: {what}. „Rückgängig“ nimmt es zurück, ein Klick auf ein Bedienelement im Bild ändert es, und alles, was geschieht, steht unten im Strom.',
+  'tour.heard': 'Gehört. Einen Moment, es wird erkannt …',
+  'tour.lights': 'Hat es ein Licht, setzt derselbe Klick dessen Farbe.',
   'tour.no-input': 'Noch ist kein Controller da. Schließen Sie einen an: Er erscheint hier von selbst.',
   'tour.not-listening': 'Auf Geräte ohne Bindung wird nicht mehr gehört.',
   'tour.listen': 'Wieder hören',

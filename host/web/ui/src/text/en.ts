@@ -98,6 +98,8 @@ export const en = {
   'tour.do-map': 'Say what it does',
   'tour.again': 'Touch it once more.',
   'tour.works': 'It works: {what}. “Undo” takes it back, a click on a control of the picture changes it, and everything that happens is in the stream below.',
+  'tour.heard': 'Heard. A moment: it is being recognized …',
+  'tour.lights': 'If it has a light, the same click sets its colour.',
   'tour.no-input': 'No controller is there yet. Plug one in: it appears here by itself.',
   'tour.not-listening': 'Devices without a binding are not listened to any more.',
   'tour.listen': 'Listen again',
