@@ -26,6 +26,11 @@ const OF_NOTES = new Set(['Note', 'VelocityRange', 'LongPress', 'DoubleTap'])
 const OF_CONTROLLERS = new Set(['CC', 'EncoderTurn'])
 const STEPS: Record<string, number> = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 }
 
+/** The light of a control whose device is not known: what every light takes. */
+export function anyLight(parts: EventParts): DeviceLight {
+  return { id: '', message: parts.kind === 'cc' ? 'cc' : 'note', channel: null, values: ['off = 0', '1 = 1', '32 = 32', '64 = 64', '96 = 96', '127 = 127'] }
+}
+
 /** What a light can show; the first is what turns it off, where that is known. Empty for what no message of MIDI sets. */
 export function lightValues(light: DeviceLight): LightValue[] {
   if (light.message !== 'note' && light.message !== 'cc') return []
