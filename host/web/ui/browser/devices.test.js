@@ -355,6 +355,43 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     assert.doesNotMatch(await stage.config(), /feedback/)
   })
 
+  // SHL-1, SHL-4
+  test('a controller that was just plugged in is bound with its output, mapped and lit by one plan', async () => {
+    const other = `Other ${GRID}`
+    await midi.controller(other)
+    await midi.synth(`${other} lights`)
+    await tab.go('')
+    await tab.find(`[data-section=unbound] [data-device="player:${other}"] button`, 'Map')
+    await tab.press(`Map player:${other}`)
+    await tab.find('dialog [data-learning=listening]')
+    await midi.play(other, '90 38 64')
+    await midi.play(other, '80 38 00')
+    await tab.find('dialog [data-learned]')
+    await tab.enter('It gets one of this name first', 'other')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/third')
+    await tab.choose('Once it is pressed', 'green')
+    await tab.find('dialog [data-new-light]', 'Lit while it is held')
+    const output = await tab.page.evaluate(() => document.querySelector('dialog [data-new-light] [data-no-output] select').value)
+    assert.equal(output, `player:${other} lights`)
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', 'Bind other, and map it: OscSend.')
+    await tab.apply()
+    await tab.find('dialog [role=status]', 'applied')
+    await tab.escape()
+    await until('it is lit', async () => {
+      await midi.play(other, '90 38 64')
+      return midi.heard(`${other} lights`).includes('90 38 01')
+    })
+    await peer.came('/third')
+    await midi.play(other, '80 38 00')
+    await until('it is dark', () => midi.heard(`${other} lights`).at(-1) === '80 38 00')
+    await stage.ask('POST', '/v1/undo')
+    await midi.unplug(other)
+  })
+
   test('of twins the one that is touched gets the name: by keyboard alone', async () => {
     await tab.go('devices')
     await tab.find('[data-binding=pedal]', 'match it equally well')
