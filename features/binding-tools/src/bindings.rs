@@ -324,10 +324,14 @@ impl Bindings {
             }
             changes.extend(made);
         }
+        // A side that is not written is no other one: the binding's matchers are those of both directions then.
+        let end = |key: &str, other: &'static str, first: &'static str| {
+            if self.at(&at(key)).is_some() { other } else { first }
+        };
         let parts = [
             ("channels", "hear other channels of it", channels.as_ref().map(unless_empty)),
-            ("input", "give it another input", input.as_ref().map(unless_empty)),
-            ("output", "give it another output", output.as_ref().map(unless_empty)),
+            ("input", end("input", "give it another input", "give it an input"), input.as_ref().map(unless_empty)),
+            ("output", end("output", "give it another output", "give it an output"), output.as_ref().map(unless_empty)),
             ("description", "describe it", description.as_ref().map(unless_empty)),
         ];
         for (key, said, value) in parts {
@@ -551,6 +555,8 @@ mod tests {
             transport: None,
             allow: None,
         };
+        let (what, _) = done(Update { output: Some(sides.clone()), ..same("a") });
+        assert_eq!(what, "Change the binding a: give it an output.", "it had none of its own");
         let (_, changes) =
             done(Update { matchers: Some(vec![]), input: Some(sides.clone()), output: Some(sides), ..same("a") });
         let paths: Vec<&str> = changes.iter().filter_map(|change| change.split(' ').next()).collect();

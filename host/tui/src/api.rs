@@ -304,7 +304,11 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
     reply.map_err(|error| error.to_string())
 }
 
-/// The types of all actions, and what each does. `list` returns a page of them, as the tool that lists them does.
+/// What most mappings do, the most usual first.
+const USUAL_ACTIONS: [&str; 7] = ["Keystroke", "Text", "OscSend", "SendMidi", "MidiForward", "ModeChange", "Launch"];
+
+/// The types of all actions, and what each does, those first that most mappings have. `list` returns a page of them, as
+/// the tool that lists them does.
 fn actions<E>(mut list: impl FnMut(&Value) -> Result<Value, E>) -> Result<Vec<(String, String)>, E> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut all = Vec::new();
@@ -314,9 +318,12 @@ fn actions<E>(mut list: impl FnMut(&Value) -> Result<Value, E>) -> Result<Vec<(S
         all.extend(found.iter().map(|action| (text(&action["type"]), text(&action["summary"]))));
         let total = page["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
         if found.is_empty() || all.len() >= total {
-            return Ok(all);
+            break;
         }
     }
+    let rank = |kind: &str| USUAL_ACTIONS.iter().position(|usual| *usual == kind).unwrap_or(USUAL_ACTIONS.len());
+    all.sort_by_key(|(kind, _): &(String, String)| rank(kind));
+    Ok(all)
 }
 
 /// Names of the features that are disabled by their last receipt.
@@ -446,5 +453,13 @@ mod tests {
         let once = actions(|_| Ok::<_, Infallible>(json!({ "actions": [{ "type": "A", "summary": "Does it." }] })));
         assert_eq!(once.unwrap(), [("A".to_owned(), "Does it.".to_owned())]);
         assert!(actions(|_| Ok::<_, Infallible>(json!({ "actions": [], "total": 5 }))).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_most_mappings_do_is_listed_first() {
+        let all = ["AddToVariable", "Delay", "Keystroke", "ModeChange", "OscSend"].map(|kind| json!({ "type": kind }));
+        let listed = actions(|_| Ok::<_, Infallible>(json!({ "actions": all }))).unwrap();
+        let types: Vec<&str> = listed.iter().map(|(kind, _)| kind.as_str()).collect();
+        assert_eq!(types, ["Keystroke", "OscSend", "ModeChange", "AddToVariable", "Delay"]);
     }
 }

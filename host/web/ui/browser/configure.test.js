@@ -43,7 +43,7 @@ describe('the configuration', { concurrency: false }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.enter('output port', String(peer.port))
     await tab.click('dialog button', 'Call')
-    await tab.find('dialog [data-plan]', 'call it desk in 2 places, give it another output')
+    await tab.find('dialog [data-plan]', 'call it desk in 2 places, give it an output')
     await tab.apply()
     await tab.gone('dialog[open]')
     await tab.find('[data-binding="desk"]')

@@ -180,6 +180,19 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await stage.ask('POST', '/v1/undo')
   })
 
+  test('the tour answers a touch at once, and then says what it was', async () => {
+    await tab.go('settings')
+    await tab.click('button', 'Show the tour')
+    await tab.find('[data-tour="1"]', 'Touch the pad')
+    await until('it is answered', async () => {
+      await midi.play(BOX, 'B0 10 01')
+      return tab.page.evaluate(() => document.querySelector('[data-tour="1"] [role=status]')?.textContent.includes('being recognized'))
+    })
+    await tab.find('[data-tour="2"]', BOX)
+    await tab.click('button', 'Skip the tour')
+    await tab.gone('[data-tour]')
+  })
+
   test('what has no binding is drawn from what it sends, and its rows say that it has none', async () => {
     const { id } = await stage.ask('POST', '/v1/plans', { description: 'Listen to all.', changes: [{ path: ['advanced_settings'], value: { listen_mode: 'all' } }] })
     await stage.ask('POST', `/v1/plans/${id}/apply`)
@@ -266,6 +279,9 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await midi.play(PADS, '90 51 64')
     await peer.came('/verse')
     await heard(LIGHTS, '90 51 15')
+    // It is lit while it is held, unless it is said to stay.
+    await midi.play(PADS, '80 51 00')
+    await until('what it shows while it waits', () => midi.heard(LIGHTS).at(-1) === '90 51 05')
     // It is shown as it is, and taken back where the hand is.
     await tab.press('pad 1,')
     await tab.find('dialog [data-lights]', 'verse')
@@ -289,7 +305,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     assert.equal(await first(), own)
     assert.deepEqual(await tab.violations(), [])
     await tab.press('Use as output')
-    await tab.find('dialog [data-plan]', 'Change the binding grid: give it another output.')
+    await tab.find('dialog [data-plan]', 'Change the binding grid: give it an output.')
     await tab.find('dialog [data-plan]', `${GRID} lights`)
     await tab.press('Apply')
     await tab.gone('dialog[open]')
@@ -299,6 +315,81 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await stage.ask('POST', '/v1/undo')
     await tab.find('[data-binding=grid] [data-no-output] button', 'Use as output grid')
     assert.deepEqual(await tab.violations(), [])
+  })
+
+  // SHL-4
+  test('a pad whose device has no output is lit while it is held, by one plan that binds the output, too', async () => {
+    const own = `${GRID} lights`
+    await tab.go('?device=grid')
+    await tab.find('h2', 'Akai Professional APC mini')
+    await tab.press('pad 1,')
+    await tab.find('dialog [data-lights]', 'first pad')
+    await tab.find('dialog p', 'binds this output, too')
+    await tab.choose('Once it has fired', 'green')
+    await tab.find('dialog [data-lights]', 'Lit while it is held')
+    const idle = () => tab.page.evaluate(() => document.querySelector('dialog [data-lights] select').selectedOptions[0]?.textContent)
+    await until('it is dark while it waits', async () => (await idle()) === 'off')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('dialog [data-lights] button', 'Show the plan')
+    await tab.find('dialog [data-plan]', `Set the light of first pad. Give grid the output player:${own}.`)
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    await until('its output is there', async () => (await stage.ask('GET', '/v1/status')).bindings.find((one) => one.alias === 'grid').output?.state === 'bound')
+    await until('it is lit', async () => {
+      await midi.play(GRID, '90 38 64')
+      return midi.heard(own).includes('90 38 01')
+    })
+    await midi.play(GRID, '80 38 00')
+    await until('it is dark', () => midi.heard(own).at(-1) === '80 38 00')
+    // Said to stay lit, it has no end.
+    await tab.press('pad 1,')
+    await tab.find('dialog [data-lights]', 'first pad')
+    await tab.tick('Stays lit')
+    await tab.find('dialog [data-lights]', 'until something else changes it')
+    await tab.click('dialog [data-lights] button', 'Show the plan')
+    await tab.find('dialog [data-plan]', 'end of its light')
+    await tab.apply()
+    await tab.gone('dialog[open]')
+    assert.doesNotMatch(await stage.config(), /end of its light/)
+    for (let count = 0; count < 2; count += 1) await stage.ask('POST', '/v1/undo')
+    assert.doesNotMatch(await stage.config(), /feedback/)
+  })
+
+  // SHL-1, SHL-4
+  test('a controller that was just plugged in is bound with its output, mapped and lit by one plan', async () => {
+    const other = `Other ${GRID}`
+    await midi.controller(other)
+    await midi.synth(`${other} lights`)
+    await tab.go('')
+    await tab.find(`[data-section=unbound] [data-device="player:${other}"] button`, 'Map')
+    await tab.press(`Map player:${other}`)
+    await tab.find('dialog [data-learning=listening]')
+    await midi.play(other, '90 38 64')
+    await midi.play(other, '80 38 00')
+    await tab.find('dialog [data-learned]')
+    await tab.enter('It gets one of this name first', 'other')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/third')
+    await tab.choose('Once it is pressed', 'green')
+    await tab.find('dialog [data-new-light]', 'Lit while it is held')
+    const output = await tab.page.evaluate(() => document.querySelector('dialog [data-new-light] [data-no-output] select').value)
+    assert.equal(output, `player:${other} lights`)
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', 'Bind other, and map it: OscSend.')
+    await tab.apply()
+    await tab.find('dialog [role=status]', 'applied')
+    await tab.escape()
+    await until('it is lit', async () => {
+      await midi.play(other, '90 38 64')
+      return midi.heard(`${other} lights`).includes('90 38 01')
+    })
+    await peer.came('/third')
+    await midi.play(other, '80 38 00')
+    await until('it is dark', () => midi.heard(`${other} lights`).at(-1) === '80 38 00')
+    await stage.ask('POST', '/v1/undo')
+    await midi.unplug(other)
   })
 
   test('of twins the one that is touched gets the name: by keyboard alone', async () => {

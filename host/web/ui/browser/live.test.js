@@ -244,6 +244,17 @@ describe('the page Live', { concurrency: false }, () => {
     await stage.ask('POST', '/v1/undo')
   })
 
+  test('a row stays the same one while others come before it', async () => {
+    await tab.go('')
+    await play('/kept')
+    const row = await tab.find('[role=row][data-kind=event]', '/kept')
+    await play('/later')
+    await until('the next one', async () => (await rows())[0]?.includes('/later'))
+    const there = await row.evaluate((one) => ({ text: one.textContent, isThere: one.isConnected }))
+    assert.match(there.text, /\/kept/, 'what is pressed there opens what was aimed at')
+    assert.equal(there.isThere, true)
+  })
+
   // SHL-4
   test('a device that is not there is drawn by its binding, and played on its picture', async () => {
     const action = { type: 'OscSend', target: `127.0.0.1:${peer.port}`, address: '/from-afar' }

@@ -35,6 +35,18 @@ describe('features and models', { concurrency: false }, () => {
     await tab.enter('A capability that is meant', 'alert')
     await tab.click('.details button', 'Grant it')
     await tab.find('.notice.trouble', 'does not ask for alert')
+    // It stands beside the page or before it, and covers nothing of it.
+    for (const viewport of [{ width: 360, height: 740 }, { width: 1360, height: 900 }]) {
+      await tab.page.setViewport(viewport)
+      await until('it is drawn so', () => tab.page.evaluate((width) => innerWidth === width, viewport.width))
+      const isOver = await tab.page.evaluate(() => {
+        scrollTo(0, 0)
+        const [notice, main] = ['.notice.trouble', 'main'].map((one) => document.querySelector(one).getBoundingClientRect())
+        return notice.right > main.left && notice.left < main.right && notice.bottom > main.top && notice.top < main.bottom
+      })
+      assert.equal(isOver, false, `it lies over the page where that is ${viewport.width} pixels wide`)
+    }
+    assert.deepEqual(await tab.violations(), [])
     assert.equal(await stage.config(), unchanged)
     await tab.enter('A capability that is meant', 'network=10.0.0.5:9000')
     await tab.click('.details button', 'Grant it')

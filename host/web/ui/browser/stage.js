@@ -351,7 +351,7 @@ export class Tab {
     await until(`a click on ${selector} with ${JSON.stringify(text ?? '')}`, async () => {
       const element = await this.find(`${selector}:not(:disabled)`, text)
       const isStill = await element.evaluate(async (one) => {
-        // At the edge of the window a notice may lie over it.
+        // At the edge of a small window a notice may lie over it.
         one.scrollIntoView({ block: 'center', behavior: 'instant' })
         const frame = () => new Promise((resolve) => requestAnimationFrame(resolve))
         const place = () => JSON.stringify(one.getBoundingClientRect())

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 
 import type { BindingStatus, DiscoveredPort } from '../api/types'
-import { awayFor, inputToo, lacksOutput, likeness, outputsFor } from './ports'
+import { awayFor, bindingToBe, inputToo, lacksOutput, likeness, outputFor, outputsFor } from './ports'
 
 const port = (label: string, given: Partial<DiscoveredPort> = {}) =>
   ({ label, name: label, key: label, direction: 'output', protocol: 'midi', binding: null, bindings: [], state: 'idle', told_apart_by: null, ...given }) as unknown as DiscoveredPort
@@ -27,6 +27,15 @@ test('outputs that no binding has are offered, the one that is like the input fi
     port('Launchpad Mini MK3 DAW In', { binding: 'daw' }), port('pad', { protocol: 'hid' }), port('Launchpad Mini MK3', { state: 'ignored' }),
   ]
   expect(outputsFor(binding(), ports).map(({ label }) => label)).toEqual(['Launchpad Mini MK3 MIDI In', 'Launchpad Pro MIDI In', 'Sampler'])
+})
+
+test('the output that was chosen is taken, else the one that is most like the input, of a binding that is yet to be, too', () => {
+  const ports = [port('Sampler'), port('Launchpad Mini MK3 MIDI In')]
+  expect(outputFor(binding(), ports, null)?.label).toBe('Launchpad Mini MK3 MIDI In')
+  expect(outputFor(binding(), ports, 'Sampler')?.label).toBe('Sampler')
+  expect(outputFor(binding(), [], 'Sampler')).toBe(null)
+  const toBe = bindingToBe('new', port('Sampler Out', { direction: 'input' }))
+  expect([lacksOutput(toBe), outputFor(toBe, ports, null)?.label]).toEqual([true, 'Sampler'])
 })
 
 test('an input without a binding can become that of a binding whose device is away, and no other', () => {

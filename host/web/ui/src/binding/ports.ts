@@ -27,6 +27,18 @@ export function outputsFor({ alias, input }: BindingStatus, ports: readonly Disc
   return byLikeness(free, name, ({ label }) => label)
 }
 
+/** The output that is chosen for a binding, by its label: no two ports have the same. Until one is, the first of those that are offered. */
+export function outputFor(binding: BindingStatus, ports: readonly DiscoveredPort[], picked: string | null): DiscoveredPort | null {
+  const offered = outputsFor(binding, ports)
+  return offered.find(({ label }) => label === picked) ?? offered[0] ?? null
+}
+
+/** A binding that an input without one is to have, as far as an output is looked for. */
+export function bindingToBe(alias: string, port: DiscoveredPort): BindingStatus {
+  const input = { state: 'bound' as const, ports: [port.label], matched_by: null, problem: null }
+  return { alias, protocol: port.protocol, health: 'green', input, output: null, muted: false, help: null }
+}
+
 /** The bindings whose input is not there and that this input could be, the one whose name is the most like its own first. */
 export function awayFor(port: DiscoveredPort, bindings: readonly BindingStatus[]): BindingStatus[] {
   if (port.direction !== 'input' || port.binding !== null || port.state === 'ignored') return []

@@ -1,8 +1,8 @@
-// Actions are read page by page, each once.
+// Actions are read page by page, each once, and listed with those first that most mappings have.
 
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { allActions } from './actions'
+import { allActions, byUse, inList } from './actions'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -31,4 +31,19 @@ test('actions that one answer has room for are asked for once', async () => {
   const asked = host(all)
   expect(await allActions()).toEqual(all)
   expect(asked).toEqual([0])
+})
+
+test('what most mappings do comes first, and nothing is left out', () => {
+  const all = ['AddToVariable', 'ArtNetSend', 'Keystroke', 'Launch', 'ModeChange', 'OscSend', 'Sequence', 'Text'].map((type) => ({ type, summary: '' }))
+  const { usual, others } = byUse(all)
+  expect(usual.map(({ type }) => type)).toEqual(['Keystroke', 'Text', 'OscSend', 'ModeChange', 'Launch'])
+  expect(others.map(({ type }) => type)).toEqual(['AddToVariable', 'ArtNetSend', 'Sequence'])
+})
+
+test('a long summary is cut after a word in a list', () => {
+  expect(inList('Types a text.')).toBe('Types a text.')
+  const cut = inList(`Sends a message${', and waits'.repeat(20)}`)
+  expect(cut).toMatch(/ waits …$|, and …$/)
+  expect(cut.length).toBeLessThan(100)
+  expect(inList('x'.repeat(200))).toBe(`${'x'.repeat(90)} …`)
 })

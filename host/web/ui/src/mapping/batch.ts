@@ -13,7 +13,7 @@ interface Placed {
 }
 
 /** The list that a place is in: `modes/0/mappings` for `modes/0/mappings/3`. */
-function listOf(place: string): string {
+export function listOf(place: string): string {
   return place.slice(0, place.lastIndexOf('/'))
 }
 

@@ -7,7 +7,7 @@ import type { Learned } from './learned'
 
 /** A host whose ports have received `count`, and a clock that goes on with each look. */
 function stage(controls: () => unknown[] = () => [{ device: 'pads' }], device: string | null = null) {
-  const host = { count: 0, asked: [] as [string, Record<string, unknown>][], now: 0, refuses: false }
+  const host = { count: 0, asked: [] as [string, Record<string, unknown>][], now: 0, refuses: false, moving: [] as boolean[] }
   const said: unknown[] = []
   let waiting: { call: () => void; pause: number } | null = null
   const session = new LearnSession({
@@ -18,6 +18,7 @@ function stage(controls: () => unknown[] = () => [{ device: 'pads' }], device: s
     },
     count: async () => host.count,
     listening: () => said.push('listening'),
+    moving: (is) => host.moving.push(is),
     learned: (learned: Learned) => said.push(learned.controls),
     failed: (why) => said.push(['failed', why]),
     now: () => host.now,
@@ -78,6 +79,26 @@ test('a clock that never rests does not hide it, and what is no control goes on'
     await pass(LOOK_EVERY)
   }
   expect(said.at(-1)).toEqual([{ device: 'keys' }])
+})
+
+test('that something is moved is said with the next look, and once', async () => {
+  const found: unknown[] = []
+  const { host, session, pass } = stage(() => found)
+  await session.start()
+  await pass(LOOK_EVERY)
+  expect(host.moving).toEqual([])
+  host.count = 1
+  await pass(LOOK_EVERY)
+  expect(host.moving).toEqual([true])
+  host.count = 2
+  await pass(LOOK_EVERY)
+  expect(host.moving).toEqual([true])
+  await pass(SETTLE + 2 * LOOK_EVERY)
+  expect(host.moving, 'it was no control').toEqual([true, false])
+  found.push({ device: 'pads' })
+  host.count = 3
+  await pass(SETTLE + 2 * LOOK_EVERY)
+  expect(host.moving).toEqual([true, false, true])
 })
 
 test('it ends when it is told to, also while the host is asked to begin', async () => {

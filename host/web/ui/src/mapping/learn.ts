@@ -10,6 +10,8 @@ export interface LearnOptions {
   count: () => Promise<number>
   /** It listens: a person may be asked to move something. */
   listening: () => void
+  /** Something is moved, of which is known what it is once it rests; or with `false`, it was no control. */
+  moving?: (isMoving: boolean) => void
   /** What was moved, once. It listens no longer. */
   learned: (learned: Learned) => void
   /** It listens no longer, since something failed; `null` if nothing was moved for a long time. */
@@ -22,8 +24,8 @@ export interface LearnOptions {
   cancel: (timer: number) => void
 }
 
-/** The pause between two looks at the ports, in milliseconds. */
-export const LOOK_EVERY = 250
+/** The pause between two looks at the ports, in milliseconds: a touch is to be answered at once. */
+export const LOOK_EVERY = 150
 /** How long a control has to rest before it is asked what was moved: longer than the pause in a double tap. */
 export const SETTLE = 700
 /** The same for devices that never rest, since they send a clock. */
@@ -83,6 +85,7 @@ export class LearnSession {
       const now = this.options.now()
       if (count !== this.#count) {
         this.#count = count
+        if (this.#moved === null) this.options.moving?.(true)
         this.#moved = { first: this.#moved?.first ?? now, last: now }
       }
       const rests = this.#moved !== null && (now - this.#moved.last >= SETTLE || now - this.#moved.first >= MAX_SETTLE)
@@ -95,6 +98,7 @@ export class LearnSession {
           this.options.learned(learned)
           return
         }
+        this.options.moving?.(false)
       }
       if (now - since < PATIENCE) return this.#lookLater(since)
       this.end()

@@ -1,6 +1,6 @@
 // Lights of a drawn device: what a control's light can show, which mappings it shows, and what a choice changes.
 
-import type { BatchChange } from '../mapping/batch'
+import { type BatchChange, listOf } from '../mapping/batch'
 import type { EventParts } from '../stream/event-text'
 import type { DeviceLight } from './picture'
 
@@ -25,6 +25,11 @@ interface Mapped {
 const OF_NOTES = new Set(['Note', 'VelocityRange', 'LongPress', 'DoubleTap'])
 const OF_CONTROLLERS = new Set(['CC', 'EncoderTurn'])
 const STEPS: Record<string, number> = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 }
+
+/** The light of a control whose device is not known: what every light takes. */
+export function anyLight(parts: EventParts): DeviceLight {
+  return { id: '', message: parts.kind === 'cc' ? 'cc' : 'note', channel: null, values: ['off = 0', '1 = 1', '32 = 32', '64 = 64', '96 = 96', '127 = 127'] }
+}
 
 /** What a light can show; the first is what turns it off, where that is known. Empty for what no message of MIDI sets. */
 export function lightValues(light: DeviceLight): LightValue[] {
@@ -108,4 +113,76 @@ export function lightChanges(
   if (after['idle'] === undefined && after['fired'] === undefined) return mapping['feedback'] === undefined ? [] : [{ path }]
   if (trigger['device'] === undefined) after['target'] ??= device
   return JSON.stringify(after) === JSON.stringify(before) ? [] : [{ path, value: after }]
+}
+
+/** Whether a light can be lit for as long as the control of a mapping is held: a note has a release. */
+export function canHold(mapping: Record<string, unknown>): boolean {
+  return OF_NOTES.has(String((mapping['trigger'] as Record<string, unknown> | undefined)?.['type']))
+}
+
+/** Whether an action is about the release as much as about the press, so that its mapping is told of both. */
+function wantsRelease(action: unknown): boolean {
+  if (typeof action !== 'object' || action === null) return false
+  const { type, stroke, then, else: otherwise } = action as Record<string, unknown>
+  const plain = String(type).replaceAll('_', '').toLowerCase()
+  if (plain === 'conditional') return wantsRelease(then) || wantsRelease(otherwise)
+  return plain === 'midiforward' || ((plain === 'keystroke' || plain === 'mouseclick') && stroke === 'hold')
+}
+
+/** Whether a mapping is told of the release itself: the host shows its `idle` then. */
+function hearsRelease(mapping: Record<string, unknown>): boolean {
+  const trigger = mapping['trigger'] as Record<string, unknown>
+  if (trigger['on'] !== undefined) return trigger['on'] === 'both'
+  return (trigger['type'] === 'Note' || trigger['type'] === 'VelocityRange') && wantsRelease(mapping['action'])
+}
+
+/** The mapping that shows a light's `idle` with the release, and does nothing else: for one that hears only the press. */
+export function releaseOf<M extends Mapped>(all: readonly M[], { place, mapping }: Mapped): M | undefined {
+  const trigger = mapping['trigger'] as Record<string, unknown>
+  return all.find((one) => {
+    const its = one.mapping['trigger'] as Record<string, unknown> | undefined
+    const action = one.mapping['action'] as Record<string, unknown> | undefined
+    const feedback = one.mapping['feedback'] as Record<string, unknown> | undefined
+    if (listOf(one.place) !== listOf(place) || its?.['type'] !== 'Note' || its['on'] !== 'release' || action?.['type'] !== 'Suppress') return false
+    return feedback?.['idle'] !== undefined && feedback['fired'] === undefined && ['note', 'channel', 'device'].every((key) => its[key] === trigger[key])
+  })
+}
+
+/** Whether the light of a mapping goes back with the release to what it shows while it waits. */
+export function isHeld<M extends Mapped>(all: readonly M[], one: M): boolean {
+  const feedback = one.mapping['feedback'] as Record<string, unknown> | undefined
+  return (hearsRelease(one.mapping) && feedback?.['idle'] !== undefined) || releaseOf(all, one) !== undefined
+}
+
+/** What a light is to show: as for `lightChanges`, and whether only for as long as its control is held. */
+export interface LightWish extends Record<LightState, number | null | undefined> {
+  held: boolean
+}
+
+/**
+ * The same as `lightChanges`, with the end of the light. One that is lit while its control is held is dark while it waits, where
+ * nothing else is said. `called` is the name of the mapping that is told of the release, where there has to be one.
+ */
+export function lightPlan<M extends Mapped>(
+  all: readonly M[], one: M, device: string, parts: EventParts, light: DeviceLight, wanted: LightWish, called: string,
+): BatchChange[] {
+  const ends = wanted.held && wanted.fired !== null && canHold(one.mapping)
+  const off = lightValues(light).find(({ name }) => name === 'off')?.value ?? 0
+  const idle = ends && wanted.idle === null ? off : wanted.idle
+  const changes = lightChanges(one, device, parts, light, { idle, fired: wanted.fired })
+  const release = releaseOf(all, one)
+  if (!ends || hearsRelease(one.mapping)) return release ? [...changes, { path: release.place }] : changes
+  const { idle: message, target } = ((changes[0] ? changes[0].value : one.mapping['feedback']) ?? {}) as Record<string, unknown>
+  if (message === undefined) return changes
+  const feedback = { idle: message, ...(target === undefined ? {} : { target }) }
+  if (release) {
+    const isSo = JSON.stringify(release.mapping['feedback']) === JSON.stringify(feedback)
+    return isSo ? changes : [...changes, { path: `${release.place}/feedback`, value: feedback }]
+  }
+  const list = listOf(one.place)
+  const { note, channel, device: from } = one.mapping['trigger'] as Record<string, unknown>
+  // Without those keys that are not written: they would be `null` in what is sent.
+  const trigger = { type: 'Note', note, ...(channel === undefined ? {} : { channel }), ...(from === undefined ? {} : { device: from }), on: 'release' }
+  const count = all.filter(({ place }) => listOf(place) === list).length
+  return [...changes, { path: `${list}/${count}`, value: { name: called, trigger, action: { type: 'Suppress' }, feedback } }]
 }

@@ -5,7 +5,7 @@ import { type LearnOptions, LearnSession } from '../mapping/learn'
 import { host } from './host.svelte'
 
 /** Begins to learn: from one device, or from any. What is begun has to be ended, if it has not ended by itself. */
-export function learn(on: Pick<LearnOptions, 'listening' | 'learned' | 'failed'>, device: string | null = null): LearnSession {
+export function learn(on: Pick<LearnOptions, 'listening' | 'moving' | 'learned' | 'failed'>, device: string | null = null): LearnSession {
   const session = new LearnSession({
     ...on,
     tool: async (name, args) => (await tool(name, args)).result,
