@@ -126,7 +126,7 @@ impl RecordedActions {
             Action::Shown { queue, feedback, action } => {
                 let light = MidiJob::Light(envelope.clone(), Arc::clone(feedback));
                 self.wait_for(queue, || queue.try_put(light));
-                self.perform(action, envelope);
+                self.perform(action.for_event(&envelope.event), envelope);
             }
             Action::Retried { action, .. } => self.perform(action, envelope),
             Action::Feature(prepared) => {

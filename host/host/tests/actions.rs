@@ -259,6 +259,42 @@ fn a_light_goes_out_with_the_release_where_a_mapping_is_about_that() {
     assert_eq!([next(), next(), next()], [[0x90, 36, 21], [0x90, 37, 21], [0x90, 37, 1]]);
 }
 
+// ACT-5: the light is on while the pad is held, and the action is still done once, by the press.
+#[test]
+fn a_light_is_on_while_its_control_is_held() {
+    let stage = Stage::new(
+        r#"
+        [[global_mappings]]
+        trigger = { type = "Note", note = 36, device = "pads" }
+        action = { type = "SendMidi", target = "synth", message_type = "NoteOn", note = 60 }
+        feedback = { fired = { message_type = "NoteOn", note = 36, velocity = 21 }, idle = { message_type = "NoteOn", note = 36, velocity = 1 }, while_held = true }
+        [[global_mappings]]
+        trigger = { type = "Note", note = 37, on = "press", device = "pads" }
+        action = { type = "MidiForward", target = "synth" }
+        feedback = { fired = { message_type = "NoteOn", note = 37, velocity = 22 }, idle = { message_type = "NoteOn", note = 37, velocity = 2 }, while_held = true }
+        [[global_mappings]]
+        trigger = { type = "Note", note = 38, device = "pads" }
+        action = { type = "MidiForward", target = "synth" }
+        feedback = { fired = { message_type = "NoteOn", note = 38, velocity = 23 }, idle = { message_type = "NoteOn", note = 38, velocity = 3 }, while_held = true }
+        "#,
+    );
+    let [lights, synth] = ["pads", "synth"].map(|port| stage.ports.sent(port).unwrap());
+    let next = |port: &Receiver<Vec<u8>>| port.recv_timeout(TEST_TIMEOUT).unwrap();
+    assert_eq!([next(&lights), next(&lights), next(&lights)], [[0x90, 36, 1], [0x90, 37, 2], [0x90, 38, 3]], "they wait");
+    for message in [[0x90, 36, 99], [0x80, 36, 0], [0x90, 37, 99], [0x90, 37, 0], [0x90, 38, 99], [0x80, 38, 0]] {
+        stage.play("pads", message);
+    }
+    assert_eq!([next(&lights), next(&lights)], [[0x90, 36, 21], [0x90, 36, 1]]);
+    assert_eq!([next(&lights), next(&lights)], [[0x90, 37, 22], [0x90, 37, 2]]);
+    assert_eq!([next(&lights), next(&lights)], [[0x90, 38, 23], [0x90, 38, 3]]);
+    assert_eq!([next(&synth), next(&synth), next(&synth), next(&synth)], [
+        [0x90, 60, 127],
+        [0x90, 37, 99],
+        [0x90, 38, 99],
+        [0x80, 38, 0]
+    ]);
+}
+
 const STATE: &str = r#"
     [[variables]]
     name = "mute"

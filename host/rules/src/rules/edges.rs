@@ -80,3 +80,15 @@ pub(super) fn wants_both(action: &config::Action) -> bool {
         _ => false,
     }
 }
+
+/// Has a trigger match releases as well, for lights that show whether a control is held. Returns whether it matched presses alone
+/// before; `None` if no release follows what it matches.
+pub(super) fn hear_releases(trigger: &mut engine::Trigger) -> Option<bool> {
+    use engine::{Edge, Trigger};
+    match trigger {
+        Trigger::Note { edge, .. } | Trigger::Button { edge, .. } if *edge != Edge::Release => {
+            Some(std::mem::replace(edge, Edge::Both) == Edge::Press)
+        }
+        _ => None,
+    }
+}

@@ -29,7 +29,7 @@ use conductor_dispatch::clock_out::ClockOut;
 use conductor_dispatch::variables::View;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{
-    Action,
+    Action, Branch,
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
     outputs::OutputPlan,
@@ -41,7 +41,7 @@ use conductor_registry::Registry;
 use conductor_variables::{Key, Variable};
 
 use self::condition::condition;
-use self::edges::{Releases, hears_releases_of_itself, holds, holds_on};
+use self::edges::{Releases, hear_releases, hears_releases_of_itself, holds, holds_on};
 pub use self::fresh::{FreshMapping, fresh_mappings};
 pub use self::overlaps::{OverlappingPair, Overlaps, PlacedMapping, overlapping_pairs, overlaps};
 pub use self::shadowed::shadowed;
@@ -177,7 +177,7 @@ impl<'a> Compiler<'a> {
         }
         let variables = Arc::clone(&self.view.variables);
         let variable = |name: &str| variables.find(name).map(Variable::number);
-        let trigger = trigger(&mapping.trigger.event, &mapping.action, variable).map_err(|message| {
+        let mut trigger = trigger(&mapping.trigger.event, &mapping.action, variable).map_err(|message| {
             self.error(&[path, &["trigger".into()]].concat(), message);
         });
         let condition = mapping.condition.as_deref().map(|written| condition(written, &self.asking())).transpose();
@@ -199,8 +199,12 @@ impl<'a> Compiler<'a> {
         let lasts = lasts::of(mapping).map_err(|message| self.error(&[path, &["action".into()]].concat(), message));
         let action = self.action(&mapping.action, releases, &[path, &["action".into()]].concat());
         let action = action.and_then(|action| self.retried(mapping, action, path));
-        let shown = action.and_then(|action| match &mapping.feedback {
-            Some(feedback) => self.shown(action, feedback, &mapping.trigger, mode, path),
+        let presses_only = match &mapping.feedback {
+            Some(feedback) if feedback.while_held => self.lit_while_held(feedback, trigger.as_mut().ok(), path),
+            _ => Some(false),
+        };
+        let shown = action.zip(presses_only).and_then(|(action, presses_only)| match &mapping.feedback {
+            Some(feedback) => self.shown(Branch { action, presses_only }, feedback, &mapping.trigger, mode, path),
             None => Some(action),
         });
         let (Ok(trigger), Ok(condition), Ok(lasts), Some(action)) = (trigger, condition, lasts, shown) else { return };
@@ -227,10 +231,37 @@ impl<'a> Compiler<'a> {
         });
     }
 
+    /// Has the trigger match what ends a light that is on while a control is held. Returns whether the action is for presses
+    /// alone.
+    fn lit_while_held(
+        &mut self,
+        feedback: &config::Feedback,
+        trigger: Option<&mut engine::Trigger>,
+        path: &[PathStep<'_>],
+    ) -> Option<bool> {
+        let place = || self.source.place(&[path, &["feedback".into(), "while_held".into()]].concat());
+        let diagnostic = if feedback.idle.is_none() {
+            Diagnostic::error(place(), "`while_held` sends `idle` when the control is let go, and there is no `idle`")
+                .with_help("give `idle`, what turns the light off, or leave `while_held` out")
+        } else {
+            // What is wrong with the trigger is reported already.
+            let heard = hear_releases(trigger?);
+            if heard.is_some() {
+                return heard;
+            }
+            Diagnostic::error(place(), "`while_held` is for a control that is let go after the mapping has fired")
+                .with_help(
+                    "use a `Note`, `NoteRange`, `VelocityRange`, `GamepadButton` or `Key` that fires when it is pressed",
+                )
+        };
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
     /// The action with what lights show of it.
     fn shown(
         &mut self,
-        action: Action,
+        action: Branch,
         feedback: &config::Feedback,
         trigger: &config::Trigger,
         mode: Option<ModeIx>,

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { parseEvent } from '../stream/event-text'
-import { canHold, isHeld, lightChanges, lightPlan, lightValues, mappingsOf, releaseOf, shownOf } from './lights'
+import { canHold, isHeld, lightChanges, lightValues, mappingsOf, shownOf } from './lights'
 
 const palette = { id: 'palette', message: 'note', channel: 0, values: ['red = 5', 'off = 0', 'deep blue = 45', 'nonsense', 'loud = 900'] }
 const pad = parseEvent('note-on 36 100 ch 9')
@@ -30,22 +30,22 @@ test('the mappings of a control are those whose trigger names it, however it is 
 test('what is chosen is what the mapping shows then, and nothing chosen removes it', () => {
   const one = { place: 'modes/0/mappings/0', mapping: mapping({ type: 'Note', note: 36, device: 'pads' }) }
   expect(shownOf(one.mapping, 'idle')).toBe(null)
-  const [change] = lightChanges(one, 'pads', pad, palette, { idle: 5, fired: null })
+  const [change] = lightChanges(one, 'pads', pad, palette, { idle: 5, fired: null, held: false })
   expect(change).toEqual({ path: 'modes/0/mappings/0/feedback', value: { idle: { message_type: 'NoteOn', channel: 0, note: 36, velocity: 5 } } })
   const lit = { ...one, mapping: { ...one.mapping, feedback: change?.value } }
   expect(shownOf(lit.mapping, 'idle')).toBe(5)
-  expect(lightChanges(lit, 'pads', pad, palette, { idle: 5, fired: null })).toEqual([])
-  expect(lightChanges(lit, 'pads', pad, palette, { idle: null, fired: null })).toEqual([{ path: 'modes/0/mappings/0/feedback' }])
+  expect(lightChanges(lit, 'pads', pad, palette, { idle: 5, fired: null, held: false })).toEqual([])
+  expect(lightChanges(lit, 'pads', pad, palette, { idle: null, fired: null, held: false })).toEqual([{ path: 'modes/0/mappings/0/feedback' }])
 })
 
 test('a mapping of many pads lights each by its own number, and one of any device names the device with the lights', () => {
   const row = { place: 'p', mapping: mapping({ type: 'Note', note: '36..51' }) }
-  expect(lightChanges(row, 'pads', pad, { ...palette, channel: null }, { idle: null, fired: 45 })).toEqual([
+  expect(lightChanges(row, 'pads', pad, { ...palette, channel: null }, { idle: null, fired: 45, held: false })).toEqual([
     { path: 'p/feedback', value: { fired: { message_type: 'NoteOn', channel: 9, note: '{note}', velocity: 45 }, target: 'pads' } },
   ])
   const turn = { place: 'p', mapping: mapping({ type: 'CC', cc: 7, device: 'pads' }) }
   const ring = { ...palette, message: 'cc' }
-  expect(lightChanges(turn, 'pads', parseEvent('cc 7 3'), ring, { idle: 5, fired: undefined })).toEqual([
+  expect(lightChanges(turn, 'pads', parseEvent('cc 7 3'), ring, { idle: 5, fired: undefined, held: false })).toEqual([
     { path: 'p/feedback', value: { idle: { message_type: 'CC', channel: 0, cc: 7, value: 5 } } },
   ])
 })
@@ -54,71 +54,38 @@ test('what was written by hand is left alone until something else is chosen', ()
   const idle = { message_type: 'NoteOn', note: '{note}', velocity: '{value}' }
   const one = { place: 'p', mapping: mapping({ type: 'Note', note: 36, device: 'pads' }, { idle }) }
   expect(shownOf(one.mapping, 'idle')).toBe(undefined)
-  expect(lightChanges(one, 'pads', pad, palette, { idle: undefined, fired: null })).toEqual([])
-  expect(lightChanges(one, 'pads', pad, palette, { idle: undefined, fired: 5 })[0]?.value).toMatchObject({ idle, fired: { velocity: 5 } })
+  expect(lightChanges(one, 'pads', pad, palette, { idle: undefined, fired: null, held: false })).toEqual([])
+  expect(lightChanges(one, 'pads', pad, palette, { idle: undefined, fired: 5, held: false })[0]?.value).toMatchObject({ idle, fired: { velocity: 5 } })
 })
 
 describe('a light that is lit while its control is held', () => {
   const wanted = { idle: null, fired: 5, held: true }
   const lit = (velocity: number) => ({ message_type: 'NoteOn', channel: 0, note: 36, velocity })
   const press = { place: 'modes/0/mappings/0', mapping: mapping({ type: 'Note', note: 36, device: 'pads' }) }
-  const other = { place: 'modes/0/mappings/1', mapping: mapping({ type: 'CC', cc: 1 }) }
-  const elsewhere = { place: 'global_mappings/0', mapping: mapping({ type: 'CC', cc: 2 }) }
-  const all = [press, other, elsewhere]
+  const path = 'modes/0/mappings/0/feedback'
 
-  test('is dark while it waits, and a mapping of the release makes it dark again', () => {
-    expect(lightPlan(all, press, 'pads', pad, palette, wanted, 'dark')).toEqual([
-      { path: 'modes/0/mappings/0/feedback', value: { idle: lit(0), fired: lit(5) } },
-      {
-        path: 'modes/0/mappings/2',
-        value: { name: 'dark', trigger: { type: 'Note', note: 36, device: 'pads', on: 'release' }, action: { type: 'Suppress' }, feedback: { idle: lit(0) } },
-      },
+  test('is dark while it waits, or what was chosen for then', () => {
+    expect(lightChanges(press, 'pads', pad, palette, wanted)).toEqual([{ path, value: { idle: lit(0), fired: lit(5), while_held: true } }])
+    const any = { place: 'modes/0/mappings/0', mapping: mapping({ type: 'VelocityRange', note: 36, min: 1, max: 60 }) }
+    expect(lightChanges(any, 'pads', pad, palette, { ...wanted, idle: 45 })).toEqual([
+      { path, value: { idle: lit(45), fired: lit(5), target: 'pads', while_held: true } },
     ])
   })
 
-  test('goes back to what was chosen for while it waits, at the device that it is of', () => {
-    const any = { place: 'modes/0/mappings/0', mapping: mapping({ type: 'LongPress', note: 36, channel: 9 }) }
-    const [, release] = lightPlan([any], any, 'pads', pad, palette, { ...wanted, idle: 45 }, 'dark')
-    expect(release?.value).toEqual({
-      name: 'dark', trigger: { type: 'Note', note: 36, channel: 9, on: 'release' }, action: { type: 'Suppress' }, feedback: { idle: lit(45), target: 'pads' },
-    })
+  test('may be changed, said to stay, and taken away', () => {
+    const shown = { ...press, mapping: { ...press.mapping, feedback: { while_held: true, idle: lit(0), fired: lit(5) } } }
+    expect([isHeld(shown.mapping), isHeld(press.mapping)]).toEqual([true, false])
+    expect(lightChanges(shown, 'pads', pad, palette, { ...wanted, idle: 0 })).toEqual([])
+    expect(lightChanges(shown, 'pads', pad, palette, { idle: 0, fired: 5, held: false })).toEqual([{ path, value: { idle: lit(0), fired: lit(5) } }])
+    expect(lightChanges(shown, 'pads', pad, palette, { idle: null, fired: null, held: true })).toEqual([{ path }])
   })
 
-  test('has one mapping of the release, which follows it and goes with it', () => {
-    const feedback = { idle: lit(0), fired: lit(5) }
-    const shown = { ...press, mapping: { ...press.mapping, feedback } }
-    const release = { place: 'modes/0/mappings/2', mapping: { trigger: { type: 'Note', note: 36, device: 'pads', on: 'release' }, action: { type: 'Suppress' }, feedback: { idle: lit(0) } } }
-    const now = [shown, other, release]
-    expect(releaseOf(now, shown)).toBe(release)
-    expect([isHeld(now, shown), isHeld(all, press)]).toEqual([true, false])
-    const changes = (wish: { idle: number | null; fired: number | null; held: boolean }) => lightPlan(now, shown, 'pads', pad, palette, wish, 'dark')
-    expect(changes({ ...wanted, idle: 0 })).toEqual([])
-    expect(changes({ ...wanted, idle: 45 })).toEqual([
-      { path: 'modes/0/mappings/0/feedback', value: { idle: lit(45), fired: lit(5) } }, { path: 'modes/0/mappings/2/feedback', value: { idle: lit(45) } },
-    ])
-    expect(changes({ idle: 0, fired: 5, held: false })).toEqual([{ path: 'modes/0/mappings/2' }])
-    expect(changes({ idle: null, fired: null, held: true })).toEqual([{ path: 'modes/0/mappings/0/feedback' }, { path: 'modes/0/mappings/2' }])
-    expect(releaseOf([shown, { ...release, place: 'modes/1/mappings/0' }], shown), 'that of another mode is not its own').toBeUndefined()
-  })
-
-  test('needs no second mapping where its own is told of the release', () => {
-    const actions = [
-      { type: 'MidiForward', target: 'synth' }, { type: 'Keystroke', keys: 'a', stroke: 'hold' },
-      { type: 'Conditional', condition: { type: 'Always' }, then: { type: 'NextMode' }, else: { type: 'MidiForward', target: 'synth' } },
-    ]
-    for (const action of actions) {
-      const one = { place: 'modes/0/mappings/0', mapping: { ...press.mapping, action } }
-      expect(lightPlan([one], one, 'pads', pad, palette, wanted, 'dark')).toEqual([{ path: 'modes/0/mappings/0/feedback', value: { idle: lit(0), fired: lit(5) } }])
-    }
-    const both = { place: 'modes/0/mappings/0', mapping: mapping({ type: 'Note', note: 36, device: 'pads', on: 'both' }) }
-    expect(lightPlan([both], both, 'pads', pad, palette, wanted, 'dark')).toHaveLength(1)
-  })
-
-  test('is one of a note: a fader has no release', () => {
-    expect([canHold(press.mapping), canHold(other.mapping)]).toEqual([true, false])
+  test('is one of a press: faders, gestures and releases have no end', () => {
+    const triggers = [{ type: 'CC', cc: 7 }, { type: 'LongPress', note: 36 }, { type: 'Note', note: 36, on: 'release' }]
+    expect(triggers.map((trigger) => canHold(mapping(trigger)))).toEqual([false, false, false])
     const turn = { place: 'modes/0/mappings/0', mapping: mapping({ type: 'CC', cc: 7, device: 'pads' }) }
-    expect(lightPlan([turn], turn, 'pads', parseEvent('cc 7 3'), palette, wanted, 'dark')).toEqual([
-      { path: 'modes/0/mappings/0/feedback', value: { fired: { message_type: 'NoteOn', channel: 0, note: 7, velocity: 5 } } },
+    expect(lightChanges(turn, 'pads', parseEvent('cc 7 3'), palette, wanted)).toEqual([
+      { path, value: { fired: { message_type: 'NoteOn', channel: 0, note: 7, velocity: 5 } } },
     ])
   })
 })

@@ -1,6 +1,6 @@
 // Lights of a drawn device: what a control's light can show, which mappings it shows, and what a choice changes.
 
-import { type BatchChange, listOf } from '../mapping/batch'
+import type { BatchChange } from '../mapping/batch'
 import type { EventParts } from '../stream/event-text'
 import type { DeviceLight } from './picture'
 
@@ -87,12 +87,18 @@ export function shownOf(mapping: Record<string, unknown>, state: LightState): nu
   return typeof value === 'number' ? value : undefined
 }
 
+/** What a light is to show: `null` is nothing, and what is `undefined` stays. */
+export interface LightWish extends Record<LightState, number | null | undefined> {
+  /** Whether it is lit only for as long as the control of the mapping is held. */
+  held: boolean
+}
+
 /**
- * The changes that have a mapping's light show these values: `null` is nothing, and what is `undefined` stays. The message has
- * the control's own number; that of the event where the mapping is for several.
+ * The changes that have a mapping's light show this. The message has the control's own number; that of the event where the mapping
+ * is for several. What is lit while its control is held is dark while it waits, where nothing else is wished.
  */
 export function lightChanges(
-  { place, mapping }: Mapped, device: string, parts: EventParts, light: DeviceLight, wanted: Record<LightState, number | null | undefined>,
+  { place, mapping }: Pick<Mapped, 'place' | 'mapping'>, device: string, parts: EventParts, light: DeviceLight, { held, ...wish }: LightWish,
 ): BatchChange[] {
   const trigger = mapping['trigger'] as Record<string, unknown>
   const key = light.message === 'cc' ? 'cc' : 'note'
@@ -101,8 +107,11 @@ export function lightChanges(
   const isRange = key === sends && String(trigger[key]).includes('..')
   const number = isRange ? `{${key}}` : parts.number
   const channel = light.channel ?? parts.channel ?? 0
+  const ends = held && wish.fired !== null && canHold(mapping)
+  const off = lightValues(light).find(({ name }) => name === 'off')?.value ?? 0
+  const wanted = { idle: ends && wish.idle === null ? off : wish.idle, fired: wish.fired }
   const before = (mapping['feedback'] ?? {}) as Record<string, unknown>
-  const after: Record<string, unknown> = { ...before }
+  const { while_held: _, ...after }: Record<string, unknown> = before
   for (const state of ['idle', 'fired'] as const) {
     const value = wanted[state]
     if (value === undefined) continue
@@ -112,77 +121,23 @@ export function lightChanges(
   const path = `${place}/feedback`
   if (after['idle'] === undefined && after['fired'] === undefined) return mapping['feedback'] === undefined ? [] : [{ path }]
   if (trigger['device'] === undefined) after['target'] ??= device
-  return JSON.stringify(after) === JSON.stringify(before) ? [] : [{ path, value: after }]
+  if (ends) after['while_held'] = true
+  return isSame(after, before) ? [] : [{ path, value: after }]
 }
 
-/** Whether a light can be lit for as long as the control of a mapping is held: a note has a release. */
+/** Whether two tables have the same values, in whatever order their keys are. */
+function isSame(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
+  const sorted = (table: Record<string, unknown>) => JSON.stringify(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return sorted(one) === sorted(other)
+}
+
+/** Whether the light of a mapping can end as its control is let go: of a note that fires it with its press. */
 export function canHold(mapping: Record<string, unknown>): boolean {
-  return OF_NOTES.has(String((mapping['trigger'] as Record<string, unknown> | undefined)?.['type']))
+  const trigger = mapping['trigger'] as Record<string, unknown> | undefined
+  return (trigger?.['type'] === 'Note' || trigger?.['type'] === 'VelocityRange') && trigger['on'] !== 'release'
 }
 
-/** Whether an action is about the release as much as about the press, so that its mapping is told of both. */
-function wantsRelease(action: unknown): boolean {
-  if (typeof action !== 'object' || action === null) return false
-  const { type, stroke, then, else: otherwise } = action as Record<string, unknown>
-  const plain = String(type).replaceAll('_', '').toLowerCase()
-  if (plain === 'conditional') return wantsRelease(then) || wantsRelease(otherwise)
-  return plain === 'midiforward' || ((plain === 'keystroke' || plain === 'mouseclick') && stroke === 'hold')
-}
-
-/** Whether a mapping is told of the release itself: the host shows its `idle` then. */
-function hearsRelease(mapping: Record<string, unknown>): boolean {
-  const trigger = mapping['trigger'] as Record<string, unknown>
-  if (trigger['on'] !== undefined) return trigger['on'] === 'both'
-  return (trigger['type'] === 'Note' || trigger['type'] === 'VelocityRange') && wantsRelease(mapping['action'])
-}
-
-/** The mapping that shows a light's `idle` with the release, and does nothing else: for one that hears only the press. */
-export function releaseOf<M extends Mapped>(all: readonly M[], { place, mapping }: Mapped): M | undefined {
-  const trigger = mapping['trigger'] as Record<string, unknown>
-  return all.find((one) => {
-    const its = one.mapping['trigger'] as Record<string, unknown> | undefined
-    const action = one.mapping['action'] as Record<string, unknown> | undefined
-    const feedback = one.mapping['feedback'] as Record<string, unknown> | undefined
-    if (listOf(one.place) !== listOf(place) || its?.['type'] !== 'Note' || its['on'] !== 'release' || action?.['type'] !== 'Suppress') return false
-    return feedback?.['idle'] !== undefined && feedback['fired'] === undefined && ['note', 'channel', 'device'].every((key) => its[key] === trigger[key])
-  })
-}
-
-/** Whether the light of a mapping goes back with the release to what it shows while it waits. */
-export function isHeld<M extends Mapped>(all: readonly M[], one: M): boolean {
-  const feedback = one.mapping['feedback'] as Record<string, unknown> | undefined
-  return (hearsRelease(one.mapping) && feedback?.['idle'] !== undefined) || releaseOf(all, one) !== undefined
-}
-
-/** What a light is to show: as for `lightChanges`, and whether only for as long as its control is held. */
-export interface LightWish extends Record<LightState, number | null | undefined> {
-  held: boolean
-}
-
-/**
- * The same as `lightChanges`, with the end of the light. One that is lit while its control is held is dark while it waits, where
- * nothing else is said. `called` is the name of the mapping that is told of the release, where there has to be one.
- */
-export function lightPlan<M extends Mapped>(
-  all: readonly M[], one: M, device: string, parts: EventParts, light: DeviceLight, wanted: LightWish, called: string,
-): BatchChange[] {
-  const ends = wanted.held && wanted.fired !== null && canHold(one.mapping)
-  const off = lightValues(light).find(({ name }) => name === 'off')?.value ?? 0
-  const idle = ends && wanted.idle === null ? off : wanted.idle
-  const changes = lightChanges(one, device, parts, light, { idle, fired: wanted.fired })
-  const release = releaseOf(all, one)
-  if (!ends || hearsRelease(one.mapping)) return release ? [...changes, { path: release.place }] : changes
-  const { idle: message, target } = ((changes[0] ? changes[0].value : one.mapping['feedback']) ?? {}) as Record<string, unknown>
-  if (message === undefined) return changes
-  const feedback = { idle: message, ...(target === undefined ? {} : { target }) }
-  if (release) {
-    const isSo = JSON.stringify(release.mapping['feedback']) === JSON.stringify(feedback)
-    return isSo ? changes : [...changes, { path: `${release.place}/feedback`, value: feedback }]
-  }
-  const list = listOf(one.place)
-  const { note, channel, device: from } = one.mapping['trigger'] as Record<string, unknown>
-  // Without those keys that are not written: they would be `null` in what is sent.
-  const trigger = { type: 'Note', note, ...(channel === undefined ? {} : { channel }), ...(from === undefined ? {} : { device: from }), on: 'release' }
-  const count = all.filter(({ place }) => listOf(place) === list).length
-  return [...changes, { path: `${list}/${count}`, value: { name: called, trigger, action: { type: 'Suppress' }, feedback } }]
+/** Whether the light of a mapping is lit only for as long as its control is held. */
+export function isHeld(mapping: Record<string, unknown>): boolean {
+  return (mapping['feedback'] as Record<string, unknown> | undefined)?.['while_held'] === true
 }

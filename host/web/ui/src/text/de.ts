@@ -184,7 +184,6 @@ export const de: Record<keyof typeof en, string> = {
   'lights.stays': 'Bleibt an',
   'lights.ends': 'An, solange es gehalten wird: Das Loslassen bringt zurück, was es zeigt, solange sie wartet.',
   'lights.stays-why': 'Bleibt nach dem Loslassen an, bis etwas anderes es ändert.',
-  'lights.release': '{name}: Ende des Lichts',
   'lights.plan-output': '{alias} bekommt den Ausgang {port}.',
   'lights.with-output': 'Der Plan eines Lichts bindet auch diesen Ausgang.',
 

@@ -182,7 +182,6 @@ export const en = {
   'lights.stays': 'Stays lit',
   'lights.ends': 'Lit while it is held: the release brings back what it shows while it waits.',
   'lights.stays-why': 'Stays lit after the release, until something else changes it.',
-  'lights.release': '{name}: end of its light',
   'lights.plan-output': 'Give {alias} the output {port}.',
   'lights.with-output': 'The plan of a light binds this output, too.',
 
