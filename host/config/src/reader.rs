@@ -3,7 +3,7 @@
 //! Nearly all of a long file are mappings, each in lines of its own. A person changes one of them, or a few, and
 //! the rest is known by its text. So the text is cut into blocks, one a mapping, and what is around them; what is
 //! around is read each time, and its places are counted as if the blocks were there; of the blocks only those are
-//! read that were not there before. What both texts begin and end with is not even cut anew. Wherever that does not go
+//! read that were not there before, those that follow each other at once. What both texts begin and end with is not even cut anew. Wherever that does not go
 //! without a doubt (a file of another form, a mistake), the whole text is read as [`parse_with`] does, which finds every
 //! mistake with its place.
 
@@ -110,10 +110,9 @@ impl Reader {
             self.blocks.all.iter().enumerate().map(|(at, block)| (&self.text[block.range()], at)).collect()
         });
         let mut next = 0;
-        let mut all = Vec::with_capacity(cut.blocks.all.len());
-        all.extend_from_slice(&self.known[..cut.old.start]);
+        let mut found = Vec::with_capacity(blocks.len());
         for (index, block) in blocks.iter().enumerate() {
-            let found = if is(next, index) {
+            let at = if is(next, index) {
                 Some(next + cut.old.start)
             } else if is(next + 1, index + 1) {
                 // Changed where it stands.
@@ -125,13 +124,21 @@ impl Reader {
             } else {
                 places.get(&text[block.range()]).copied()
             };
-            all.push(match found {
-                Some(at) => {
-                    next = (at + 1).saturating_sub(cut.old.start);
-                    Arc::clone(&self.known[at])
-                }
-                None => Arc::new(read(text, block)?),
-            });
+            if let Some(at) = at {
+                next = (at + 1).saturating_sub(cut.old.start);
+            }
+            found.push((block, at));
+        }
+        let mut all = Vec::with_capacity(cut.blocks.all.len());
+        all.extend_from_slice(&self.known[..cut.old.start]);
+        let are_read = |(block, at): &(&Block, Option<usize>), next: &(&Block, Option<usize>)| {
+            at.is_none() && next.1.is_none() && block.mode == next.0.mode
+        };
+        for blocks in found.chunk_by(are_read) {
+            match blocks {
+                [(_, Some(at))] => all.push(Arc::clone(&self.known[*at])),
+                _ => all.extend(read(text, blocks.iter().map(|(block, _)| *block))?.into_iter().map(Arc::new)),
+            }
         }
         all.extend_from_slice(&self.known[cut.old.end..]);
         Some(all)
@@ -350,25 +357,30 @@ fn is_open_for(around: &DeTable<'_>, modes: usize) -> bool {
     }
 }
 
-/// Reads a block by itself; `None` if anything is wrong with it.
-fn read(text: &str, block: &Block) -> Option<Known> {
-    let (before, text) = match block.mode {
-        None => (0, text[block.range()].to_owned()),
-        Some(_) => (SOME_MODE.len(), [SOME_MODE, &text[block.range()]].concat()),
-    };
-    let Examined { tree, found, names, .. } = examine([(0, text.as_str())].into_iter());
-    let names = names.filter(|names| found.is_empty() && !names.gives_after(before))?;
+/// Reads blocks of one mode; `None` if anything is wrong with one.
+fn read<'b>(text: &str, blocks: impl Iterator<Item = &'b Block> + Clone) -> Option<Vec<Known>> {
+    let is_in_mode = blocks.clone().any(|block| block.mode.is_some());
+    let mut joined = String::from(if is_in_mode { SOME_MODE } else { "" });
+    let first = joined.len();
+    let mut starts = Vec::new();
+    for block in blocks {
+        starts.push(joined.len());
+        joined.push_str(&text[block.range()]);
+    }
+    let Examined { tree, found, names, .. } = examine([(0, joined.as_str())].into_iter());
+    let names = names.filter(|names| found.is_empty() && !names.gives_after(first))?;
     let mut config = Config::deserialize(Deserializer::from(tree)).ok()?;
-    let mappings = match block.mode {
-        None => &mut config.global_mappings,
-        Some(_) => &mut config.modes.first_mut()?.mappings,
-    };
-    let mapping = mappings.pop().filter(|_| mappings.is_empty())?;
-    let uses = names.uses().filter(|(_, its)| its.place.start >= before).map(|(kind, mut its)| {
-        its.place = its.place.start - before..its.place.end - before;
-        (kind, its)
-    });
-    Some(Known { mapping, uses: uses.collect() })
+    let mappings = if is_in_mode { &mut config.modes.first_mut()?.mappings } else { &mut config.global_mappings };
+    if mappings.len() != starts.len() {
+        return None;
+    }
+    let mut all: Vec<Known> = mappings.drain(..).map(|mapping| Known { mapping, uses: Vec::new() }).collect();
+    for (kind, mut its) in names.uses().filter(|(_, its)| its.place.start >= first) {
+        let of = starts.partition_point(|start| *start <= its.place.start).checked_sub(1)?;
+        its.place = its.place.start - starts[of]..its.place.end - starts[of];
+        all[of].uses.push((kind, its));
+    }
+    Some(all)
 }
 
 #[cfg(test)]

@@ -280,19 +280,21 @@ fn a_light_is_on_while_its_control_is_held() {
     );
     let [lights, synth] = ["pads", "synth"].map(|port| stage.ports.sent(port).unwrap());
     let next = |port: &Receiver<Vec<u8>>| port.recv_timeout(TEST_TIMEOUT).unwrap();
-    assert_eq!([next(&lights), next(&lights), next(&lights)], [[0x90, 36, 1], [0x90, 37, 2], [0x90, 38, 3]], "they wait");
+    assert_eq!(
+        [next(&lights), next(&lights), next(&lights)],
+        [[0x90, 36, 1], [0x90, 37, 2], [0x90, 38, 3]],
+        "they wait"
+    );
     for message in [[0x90, 36, 99], [0x80, 36, 0], [0x90, 37, 99], [0x90, 37, 0], [0x90, 38, 99], [0x80, 38, 0]] {
         stage.play("pads", message);
     }
     assert_eq!([next(&lights), next(&lights)], [[0x90, 36, 21], [0x90, 36, 1]]);
     assert_eq!([next(&lights), next(&lights)], [[0x90, 37, 22], [0x90, 37, 2]]);
     assert_eq!([next(&lights), next(&lights)], [[0x90, 38, 23], [0x90, 38, 3]]);
-    assert_eq!([next(&synth), next(&synth), next(&synth), next(&synth)], [
-        [0x90, 60, 127],
-        [0x90, 37, 99],
-        [0x90, 38, 99],
-        [0x80, 38, 0]
-    ]);
+    assert_eq!(
+        [next(&synth), next(&synth), next(&synth), next(&synth)],
+        [[0x90, 60, 127], [0x90, 37, 99], [0x90, 38, 99], [0x80, 38, 0]]
+    );
 }
 
 const STATE: &str = r#"
