@@ -417,14 +417,8 @@ pub struct Feedback {
 
     /// Whether `idle` is also sent when the control is let go, while the action is about its press alone: so a light is on for as
     /// long as the control is held. For a `Note`, `NoteRange`, `VelocityRange`, `GamepadButton` or `Key`. Default: false.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default)]
     pub while_held: bool,
-}
-
-/// For what is not written where it is the default.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// A language model, and where it is.

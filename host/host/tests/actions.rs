@@ -266,7 +266,7 @@ fn a_light_is_on_while_its_control_is_held() {
         r#"
         [[global_mappings]]
         trigger = { type = "Note", note = 36, device = "pads" }
-        action = { type = "SendMidi", target = "synth", message_type = "NoteOn", note = 60 }
+        action = { type = "SendMidi", target = "synth", message_type = "NoteOn", note = 60, velocity = 127 }
         feedback = { fired = { message_type = "NoteOn", note = 36, velocity = 21 }, idle = { message_type = "NoteOn", note = 36, velocity = 1 }, while_held = true }
         [[global_mappings]]
         trigger = { type = "Note", note = 37, on = "press", device = "pads" }
@@ -278,7 +278,7 @@ fn a_light_is_on_while_its_control_is_held() {
         feedback = { fired = { message_type = "NoteOn", note = 38, velocity = 23 }, idle = { message_type = "NoteOn", note = 38, velocity = 3 }, while_held = true }
         "#,
     );
-    let [lights, synth] = ["pads", "synth"].map(|port| stage.ports.sent(port).unwrap());
+    let (lights, synth) = (stage.ports.sent("pads").unwrap(), &stage.synth);
     let next = |port: &Receiver<Vec<u8>>| port.recv_timeout(TEST_TIMEOUT).unwrap();
     assert_eq!(
         [next(&lights), next(&lights), next(&lights)],
@@ -292,7 +292,7 @@ fn a_light_is_on_while_its_control_is_held() {
     assert_eq!([next(&lights), next(&lights)], [[0x90, 37, 22], [0x90, 37, 2]]);
     assert_eq!([next(&lights), next(&lights)], [[0x90, 38, 23], [0x90, 38, 3]]);
     assert_eq!(
-        [next(&synth), next(&synth), next(&synth), next(&synth)],
+        [next(synth), next(synth), next(synth), next(synth)],
         [[0x90, 60, 127], [0x90, 37, 99], [0x90, 38, 99], [0x80, 38, 0]]
     );
 }

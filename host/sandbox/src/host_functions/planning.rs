@@ -109,7 +109,7 @@ mod tests {
         assert!(
             change(proposed("a", Some(r#"{"env": {"KEY": "<hidden>"}}"#))).unwrap_err().contains("not shown to you")
         );
-        assert!(change(proposed("a//b", None)).unwrap_err().contains("is no path"));
+        assert!(change(proposed("a//b", None)).unwrap_err().contains("is not a path"));
         assert!(change(proposed("a", Some("{"))).unwrap_err().contains("is not JSON"));
         assert!(change(proposed("a", Some(&"[".repeat(50_000)))).unwrap_err().contains("is not JSON"));
     }

@@ -13,12 +13,12 @@ interface Placed {
 }
 
 /** The list that a place is in: `modes/0/mappings` for `modes/0/mappings/3`. */
-export function listOf(place: string): string {
+function listOf(place: string): string {
   return place.slice(0, place.lastIndexOf('/'))
 }
 
 /** The list of a mode's mappings, by the mode's number; of the mappings of every mode for `null`. */
-export function listOfMode(mode: number | null): string {
+function listOfMode(mode: number | null): string {
   return mode === null ? 'global_mappings' : `modes/${mode}/mappings`
 }
 

@@ -78,6 +78,8 @@ describe('a light that is lit while its control is held', () => {
     expect(lightChanges(shown, 'pads', pad, palette, { ...wanted, idle: 0 })).toEqual([])
     expect(lightChanges(shown, 'pads', pad, palette, { idle: 0, fired: 5, held: false })).toEqual([{ path, value: { idle: lit(0), fired: lit(5) } }])
     expect(lightChanges(shown, 'pads', pad, palette, { idle: null, fired: null, held: true })).toEqual([{ path }])
+    const stays = { ...press, mapping: { ...press.mapping, feedback: { while_held: false, fired: lit(5) } } }
+    expect(lightChanges(stays, 'pads', pad, palette, { idle: null, fired: 5, held: false })).toEqual([])
   })
 
   test('is one of a press: faders, gestures and releases have no end', () => {

@@ -110,8 +110,8 @@ export function lightChanges(
   const ends = held && wish.fired !== null && canHold(mapping)
   const off = lightValues(light).find(({ name }) => name === 'off')?.value ?? 0
   const wanted = { idle: ends && wish.idle === null ? off : wish.idle, fired: wish.fired }
-  const before = (mapping['feedback'] ?? {}) as Record<string, unknown>
-  const { while_held: _, ...after }: Record<string, unknown> = before
+  const { while_held: heldBefore, ...before } = (mapping['feedback'] ?? {}) as Record<string, unknown>
+  const after: Record<string, unknown> = { ...before }
   for (const state of ['idle', 'fired'] as const) {
     const value = wanted[state]
     if (value === undefined) continue
@@ -122,7 +122,7 @@ export function lightChanges(
   if (after['idle'] === undefined && after['fired'] === undefined) return mapping['feedback'] === undefined ? [] : [{ path }]
   if (trigger['device'] === undefined) after['target'] ??= device
   if (ends) after['while_held'] = true
-  return isSame(after, before) ? [] : [{ path, value: after }]
+  return isSame(after, heldBefore ? { ...before, while_held: heldBefore } : before) ? [] : [{ path, value: after }]
 }
 
 /** Whether two tables have the same values, in whatever order their keys are. */
