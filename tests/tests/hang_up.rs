@@ -2,36 +2,41 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
+use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
-use std::ptr::null_mut;
 
 use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
 
 /// A pseudo terminal. Dropping it closes it, as a person closes a window.
 struct Terminal {
-    master: OwnedFd,
-    side: OwnedFd,
+    _master: File,
+    side: File,
 }
 
 impl Terminal {
+    /// Opens both ends so that no program which another test starts meanwhile can hold one of them open.
     fn new() -> Self {
-        let (mut master, mut side) = (-1, -1);
-        // SAFETY: all pointers are to what lives longer than the call, or null where that is allowed.
-        let opened = unsafe { libc::openpty(&mut master, &mut side, null_mut(), null_mut(), null_mut()) };
-        assert_eq!(opened, 0, "{}", io::Error::last_os_error());
-        // SAFETY: both were just opened, and are owned here alone.
-        let (master, side) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(side)) };
-        let terminal = Self { master, side };
-        for end in [&terminal.master, &terminal.side] {
-            // A program must not hold it open.
-            // SAFETY: it changes a flag of an open descriptor.
-            unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
-        }
-        terminal
+        let open =
+            |path: &Path| OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open(path).unwrap();
+        let master = open(Path::new("/dev/ptmx"));
+        let mut name = [0; 128];
+        // SAFETY: the descriptor is open, and `name` is as long as is said and outlives the call.
+        let named = unsafe {
+            let fd = master.as_raw_fd();
+            libc::grantpt(fd) == 0 && libc::unlockpt(fd) == 0 && libc::ptsname_r(fd, name.as_mut_ptr(), name.len()) == 0
+        };
+        assert!(named, "{}", io::Error::last_os_error());
+        // SAFETY: a name that was found ends with 0.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+        let side = open(Path::new(name.to_str().unwrap()));
+        Self { _master: master, side }
     }
 
     /// Has the program begin a session whose controlling terminal this is.
