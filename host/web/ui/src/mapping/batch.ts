@@ -18,7 +18,7 @@ function listOf(place: string): string {
 }
 
 /** The list of a mode's mappings, by the mode's number; of the mappings of every mode for `null`. */
-function listOfMode(mode: number | null): string {
+export function listOfMode(mode: number | null): string {
   return mode === null ? 'global_mappings' : `modes/${mode}/mappings`
 }
 
