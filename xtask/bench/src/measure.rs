@@ -47,21 +47,12 @@ fn calls_per_turn(work: &mut Work<'_>) -> u64 {
     calls
 }
 
-/// Keeps the calling thread, and those that it starts from now on, to the last processor at a lower priority, as if they were
-/// another machine's: what they need there is no part of what is measured. On Linux alone.
+/// Lowers the priority of the calling thread, and of those that it starts from now on, as if they were another machine's: what
+/// they need of this one is no part of what is measured. On Linux alone.
 pub fn give_way() {
+    // A thread that has the lowest one already stays as it is.
     #[cfg(target_os = "linux")]
-    {
-        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-        // Where either is not allowed, the thread goes on as it is.
-        let _ = rustix::process::nice(10);
-        let Ok(allowed) = sched_getaffinity(None) else { return };
-        let mut last = CpuSet::new();
-        if let Some(cpu) = (0..CpuSet::MAX_CPU).rfind(|cpu| allowed.is_set(*cpu)) {
-            last.set(cpu);
-            let _ = sched_setaffinity(None, &last);
-        }
-    }
+    let _ = rustix::process::nice(10);
 }
 
 /// The middle of the samples; not a number where there are none.
