@@ -366,9 +366,12 @@ pub struct Feedback {
     /// Shown from when it has fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fired: Option<Message>,
-    /// Shown until then; again at a release only with `on`: both, release.
+    /// Shown until then; again at a release with `while_held`, or with `on`: both, release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Message>,
+    /// Whether `idle` is shown again when the control is let go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub while_held: Option<bool>,
 }
 
 const MESSAGES: &[&str] =

@@ -124,7 +124,14 @@ pub enum Action {
         /// What they show.
         feedback: Arc<Feedback>,
         /// The action.
-        action: Box<Branch>,
+        action: Box<Action>,
+    },
+    /// The end of what lights show while a control is held.
+    LightEnd {
+        /// The output with the lights.
+        queue: MidiQueue,
+        /// What they show.
+        feedback: Arc<Feedback>,
     },
     /// An action that is tried again where it fails.
     Retried {
@@ -165,18 +172,13 @@ pub fn describe_rule(rule: &Rule<Action>) -> impl fmt::Display {
 pub struct Branch {
     /// The action.
     pub action: Action,
-    /// Whether it is only for presses, where the rule hears of releases for the sake of another branch or of lights.
+    /// Whether it is only for presses, where the rule hears of releases for the sake of another branch.
     pub presses_only: bool,
 }
 
 impl Branch {
-    /// What is done of it for an event.
-    pub fn for_event(&self, event: &Event) -> &Action {
-        if self.presses_only && lets_go(event) { &Action::Suppress } else { &self.action }
-    }
-
     fn chosen(&self, answers: Answers, event: &Event) -> &Action {
-        self.for_event(event).chosen(answers, event)
+        if self.presses_only && lets_go(event) { &Action::Suppress } else { self.action.chosen(answers, event) }
     }
 }
 
@@ -198,8 +200,8 @@ impl Action {
                     format!("Conditional ({}, else {})", then.action.describe(), otherwise.action.describe()).into()
                 }
             },
-            Self::Shown { action, .. } => action.action.describe(),
-            Self::Retried { action, .. } => action.describe(),
+            Self::Shown { action, .. } | Self::Retried { action, .. } => action.describe(),
+            Self::LightEnd { .. } => "light ends".into(),
             Self::Suppress => "Suppress".into(),
             Self::Missing { name, .. } => format!("{name} (missing)").into(),
         }
@@ -237,8 +239,7 @@ impl Action {
             Self::Conditional { choice, then, .. } if answers.holds(*choice) => then.chosen(answers, event),
             Self::Conditional { otherwise: Some(otherwise), .. } => otherwise.chosen(answers, event),
             Self::Conditional { otherwise: None, .. } => &Self::Suppress,
-            Self::Shown { action, .. } => action.chosen(answers, event),
-            Self::Retried { action, .. } => action.chosen(answers, event),
+            Self::Shown { action, .. } | Self::Retried { action, .. } => action.chosen(answers, event),
             other => other,
         }
     }
@@ -286,12 +287,13 @@ impl Action {
                 chosen.hand_over(&(|| envelope.clone()) as &dyn Fn() -> Envelope, wake)
             }
             Self::Shown { queue, feedback, action } => {
-                let envelope = envelope();
-                let action = action.for_event(&envelope.event);
-                let shown = queue.try_put(MidiJob::Light(envelope.clone(), Arc::clone(feedback)));
+                let shown = queue.try_put(MidiJob::Light(envelope(), Arc::clone(feedback)));
                 // Dark lights are no reason to do nothing.
-                action.hand_over(&(|| envelope.clone()) as &dyn Fn() -> Envelope, wake)?;
+                action.hand_over(&envelope as &dyn Fn() -> Envelope, wake)?;
                 shown.map_err(|reason| (queue.name(), reason))
+            }
+            Self::LightEnd { queue, feedback } => {
+                queue.try_put(MidiJob::Light(envelope(), Arc::clone(feedback))).map_err(|reason| (queue.name(), reason))
             }
             Self::Retried { retry, action } => {
                 let tried = || Envelope { tries: Some(retry.tries()), ..envelope() };

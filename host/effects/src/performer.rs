@@ -46,7 +46,7 @@ pub struct RecordedActions {
     sent: Vec<Sent>,
     /// Steps of scripts that may still be performed.
     steps_left: u64,
-    /// Steps that were not performed, because none were left.
+    /// Steps that were not performed, for want of those.
     left_out: u64,
     _features: Box<dyn Any>,
 }
@@ -88,7 +88,7 @@ impl RecordedActions {
         self.recorder.keep_bytes();
     }
 
-    /// Performs at most this many steps of scripts from now on: a script may have a million of them at one time.
+    /// Performs at most so many steps of scripts from now on: a script may have a million of them at one time.
     pub fn limit_steps(&mut self, steps: u64) {
         self.steps_left = steps;
     }
@@ -126,7 +126,11 @@ impl RecordedActions {
             Action::Shown { queue, feedback, action } => {
                 let light = MidiJob::Light(envelope.clone(), Arc::clone(feedback));
                 self.wait_for(queue, || queue.try_put(light));
-                self.perform(action.for_event(&envelope.event), envelope);
+                self.perform(action, envelope);
+            }
+            Action::LightEnd { queue, feedback } => {
+                let light = MidiJob::Light(envelope.clone(), Arc::clone(feedback));
+                self.wait_for(queue, || queue.try_put(light));
             }
             Action::Retried { action, .. } => self.perform(action, envelope),
             Action::Feature(prepared) => {

@@ -81,14 +81,20 @@ pub(super) fn wants_both(action: &config::Action) -> bool {
     }
 }
 
-/// Has a trigger match releases as well, for lights that show whether a control is held. Returns whether it matched presses alone
-/// before; `None` if no release follows what it matches.
-pub(super) fn hear_releases(trigger: &mut engine::Trigger) -> Option<bool> {
-    use engine::{Edge, Trigger};
-    match trigger {
-        Trigger::Note { edge, .. } | Trigger::Button { edge, .. } if *edge != Edge::Release => {
-            Some(std::mem::replace(edge, Edge::Both) == Edge::Press)
+/// What ends the press that a trigger matches. `None` if it matches releases itself, or what has none.
+pub(super) fn release_of(trigger: &engine::Trigger) -> Option<engine::Trigger> {
+    use engine::{Edge, Trigger, ValueRange};
+    match *trigger {
+        Trigger::Note { notes, edge: Edge::Press, channel, .. } => {
+            Some(Trigger::Note { notes, velocity: ValueRange::SEVEN_BIT, edge: Edge::Release, channel })
         }
+        Trigger::Button { buttons, edge: Edge::Press } => Some(Trigger::Button { buttons, edge: Edge::Release }),
         _ => None,
     }
+}
+
+/// Whether a trigger matches both the press and the release of a control.
+pub(super) fn is_both(trigger: &engine::Trigger) -> bool {
+    use engine::{Edge, Trigger};
+    matches!(trigger, Trigger::Note { edge: Edge::Both, .. } | Trigger::Button { edge: Edge::Both, .. })
 }

@@ -29,7 +29,7 @@ use conductor_dispatch::clock_out::ClockOut;
 use conductor_dispatch::variables::View;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{
-    Action, Branch,
+    Action,
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
     outputs::OutputPlan,
@@ -41,7 +41,7 @@ use conductor_registry::Registry;
 use conductor_variables::{Key, Variable};
 
 use self::condition::condition;
-use self::edges::{Releases, hear_releases, hears_releases_of_itself, holds, holds_on};
+use self::edges::{Releases, hears_releases_of_itself, holds, holds_on, is_both, release_of};
 pub use self::fresh::{FreshMapping, fresh_mappings};
 pub use self::overlaps::{OverlappingPair, Overlaps, PlacedMapping, overlapping_pairs, overlaps};
 pub use self::shadowed::shadowed;
@@ -177,7 +177,7 @@ impl<'a> Compiler<'a> {
         }
         let variables = Arc::clone(&self.view.variables);
         let variable = |name: &str| variables.find(name).map(Variable::number);
-        let mut trigger = trigger(&mapping.trigger.event, &mapping.action, variable).map_err(|message| {
+        let trigger = trigger(&mapping.trigger.event, &mapping.action, variable).map_err(|message| {
             self.error(&[path, &["trigger".into()]].concat(), message);
         });
         let condition = mapping.condition.as_deref().map(|written| condition(written, &self.asking())).transpose();
@@ -199,15 +199,31 @@ impl<'a> Compiler<'a> {
         let lasts = lasts::of(mapping).map_err(|message| self.error(&[path, &["action".into()]].concat(), message));
         let action = self.action(&mapping.action, releases, &[path, &["action".into()]].concat());
         let action = action.and_then(|action| self.retried(mapping, action, path));
-        let presses_only = match &mapping.feedback {
-            Some(feedback) if feedback.while_held => self.lit_while_held(feedback, trigger.as_mut().ok(), path),
-            _ => Some(false),
-        };
-        let shown = action.zip(presses_only).and_then(|(action, presses_only)| match &mapping.feedback {
-            Some(feedback) => self.shown(Branch { action, presses_only }, feedback, &mapping.trigger, mode, path),
+        let shown = action.and_then(|action| match &mapping.feedback {
+            Some(feedback) => self.shown(action, feedback, &mapping.trigger, mode, path),
             None => Some(action),
         });
         let (Ok(trigger), Ok(condition), Ok(lasts), Some(action)) = (trigger, condition, lasts, shown) else { return };
+        let quantize = mapping
+            .quantize
+            .zip(self.clock)
+            .and_then(|(grid, clock)| NonZeroU16::new(grid.pulses(clock.beats_per_bar)));
+        let end = self.light_end(mapping, &action, &trigger, path);
+        let ends = end.is_some();
+        if let Some((trigger, action)) = end {
+            self.mappings.push(number);
+            self.rules.push(RuleSpec {
+                scope: scope.clone(),
+                device: mapping.trigger.device.clone(),
+                // Whatever else the release brings about, and where the condition holds no longer, the light goes out.
+                priority: i32::MAX,
+                consume: suppresses(mapping),
+                quantize,
+                name: mapping.name.clone(),
+                place: Place::NONE,
+                ..RuleSpec::new(trigger, action)
+            });
+        }
         self.mappings.push(number);
         self.rules.push(RuleSpec {
             scope,
@@ -218,11 +234,8 @@ impl<'a> Compiler<'a> {
             lasts,
             priority: mapping.priority,
             consume: mapping.consume,
-            swallows_release: suppresses(mapping),
-            quantize: mapping
-                .quantize
-                .zip(self.clock)
-                .and_then(|(grid, clock)| NonZeroU16::new(grid.pulses(clock.beats_per_bar))),
+            swallows_release: suppresses(mapping) && !ends,
+            quantize,
             defer: mapping.defer,
             name: mapping.name.clone(),
             // Looked up only when something is wrong with the rule; see `finish`.
@@ -231,28 +244,29 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// Has the trigger match what ends a light that is on while a control is held. Returns whether the action is for presses
-    /// alone.
-    fn lit_while_held(
+    /// What ends a light that is on while the control of a mapping is held, as a rule of its own. `None` if the mapping's own
+    /// rule does that, if there is no such light, or if it can't be.
+    fn light_end(
         &mut self,
-        feedback: &config::Feedback,
-        trigger: Option<&mut engine::Trigger>,
+        mapping: &config::Mapping,
+        action: &Action,
+        trigger: &engine::Trigger,
         path: &[PathStep<'_>],
-    ) -> Option<bool> {
+    ) -> Option<(engine::Trigger, Action)> {
+        let feedback = mapping.feedback.as_ref().filter(|feedback| feedback.while_held)?;
         let place = || self.source.place(&[path, &["feedback".into(), "while_held".into()]].concat());
+        let end = release_of(trigger);
         let diagnostic = if feedback.idle.is_none() {
             Diagnostic::error(place(), "`while_held` sends `idle` when the control is let go, and there is no `idle`")
                 .with_help("give `idle`, what turns the light off, or leave `while_held` out")
-        } else {
-            // What is wrong with the trigger is reported already.
-            let heard = hear_releases(trigger?);
-            if heard.is_some() {
-                return heard;
-            }
+        } else if end.is_none() && !is_both(trigger) {
             Diagnostic::error(place(), "`while_held` is for a control that is let go after the mapping has fired")
                 .with_help(
                     "use a `Note`, `NoteRange`, `VelocityRange`, `GamepadButton` or `Key` that fires when it is pressed",
                 )
+        } else {
+            let Action::Shown { queue, feedback, .. } = action else { return None };
+            return end.map(|end| (end, Action::LightEnd { queue: queue.clone(), feedback: Arc::clone(feedback) }));
         };
         self.diagnostics.push(diagnostic);
         None
@@ -261,7 +275,7 @@ impl<'a> Compiler<'a> {
     /// The action with what lights show of it.
     fn shown(
         &mut self,
-        action: Branch,
+        action: Action,
         feedback: &config::Feedback,
         trigger: &config::Trigger,
         mode: Option<ModeIx>,
