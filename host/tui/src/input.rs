@@ -344,7 +344,7 @@ pub(crate) const BINDINGS: &[Binding] = &{
             &[key(KeyCode::Tab)],
             C::Complete,
             "complete",
-            "write an action's name, and after it the keys that it needs",
+            "write an action's name and its keys, or the next colour",
         ),
         bind(X::Line, &[key(KeyCode::Esc)], C::Back, "leave", "throw it away"),
         bind(X::Line, &[key(KeyCode::Backspace), control('h')], C::EraseBack, "", "erase the letter before"),

@@ -27,6 +27,7 @@ mod features;
 mod from_host;
 pub(crate) mod layout;
 pub(crate) mod learn;
+pub(crate) mod light;
 pub(crate) mod line;
 pub(crate) mod live;
 mod mappings;

@@ -63,7 +63,7 @@ impl State {
             Command::ListenStart => self.learn.listening == Listening::No,
             Command::ListenStop => self.session().is_some(),
             Command::Gesture => self.has_gesture(),
-            Command::Complete => self.is_typing_action(),
+            Command::Complete => self.can_complete(),
             Command::NextMode | Command::AnyDevice => !self.learn.learned.controls.is_empty(),
             _ => true,
         }
@@ -111,6 +111,7 @@ impl State {
             Command::Map if self.screen == Screen::Live => self.map_source(),
             Command::Map => {
                 self.learn.refused = None;
+                self.learn.light_text.clear();
                 self.ask_action("");
             }
             Command::SetUp => {
