@@ -23,6 +23,7 @@ use requests::Requests;
 
 pub(crate) mod chat;
 mod commands;
+mod event_control;
 mod features;
 mod from_host;
 pub(crate) mod layout;

@@ -464,6 +464,34 @@ fn no_light_is_asked_for_where_none_can_be_set() {
 }
 
 #[test]
+fn the_control_of_an_event_is_mapped_as_if_it_had_just_been_moved() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2m");
+    assert!(shell.shows("! move a control first") && !shell.lines()[23].contains("m map"), "{}", shell.screen());
+    for (device, is_bound) in [("pads", true), ("Play", false)] {
+        shell.hear(host::event(device, "note-on 36 100 ch 9", &[]));
+        assert!(shell.lines()[23].contains("m map"), "{}", shell.screen());
+        shell.types("mPlay");
+        assert!(shell.shows("action: Play"), "{}", shell.screen());
+        shell.key(KeyCode::Enter);
+        let acts = shell.answered("Play", "usual");
+        let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+        assert_eq!(proposal.learned.controls[0].device, device);
+        assert_eq!(proposal.learned.unbound.is_empty(), is_bound, "{proposal:?}");
+        shell.types("2");
+    }
+    // What is no event has no control.
+    shell.hear(host::items("Play").remove(2));
+    shell.types("m");
+    assert!(shell.shows("! move a control first"), "{}", shell.screen());
+    // On the screen for it, where nothing was moved yet.
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("8");
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("! move a control first"), "{}", shell.screen());
+}
+
+#[test]
 fn tab_writes_the_name_of_an_action_and_the_keys_that_it_needs() {
     let mut shell = learning();
     shell.key(KeyCode::Enter);

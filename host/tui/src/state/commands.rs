@@ -72,6 +72,9 @@ impl State {
     /// Does what a key asks for.
     pub(crate) fn command(&mut self, command: Command) {
         if !self.is_available(command) {
+            if command == Command::Map {
+                self.notice("move a control first".into(), true);
+            }
             return;
         }
         match command {
@@ -108,7 +111,11 @@ impl State {
                     self.search();
                 }
             }
-            Command::Map if self.screen == Screen::Live => self.map_source(),
+            Command::Map if self.screen == Screen::Live => {
+                if !self.map_event() {
+                    self.map_source();
+                }
+            }
             Command::Map => {
                 self.learn.refused = None;
                 self.learn.light_text.clear();
