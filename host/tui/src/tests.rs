@@ -492,6 +492,16 @@ fn the_control_of_an_event_is_mapped_as_if_it_had_just_been_moved() {
 }
 
 #[test]
+fn a_step_that_would_do_nothing_is_said_where_no_plan_waits() {
+    let mut shell = Shell::told(80, 40, "Play");
+    shell.types("5");
+    assert!(shell.shows("undo would  take back: Play") && !shell.shows("redo would"), "{}", shell.screen());
+    let plans = Box::new(Request::Query(Query::Plans));
+    shell.hear(FromHost::Answered { request: plans, result: Ok(Reply::Plans(Vec::new())) });
+    assert!(shell.shows("redo would  do nothing: Play"), "{}", shell.screen());
+}
+
+#[test]
 fn tab_writes_the_name_of_an_action_and_the_keys_that_it_needs() {
     let mut shell = learning();
     shell.key(KeyCode::Enter);
