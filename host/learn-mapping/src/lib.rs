@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -140,6 +141,65 @@ pub fn understood<T: DeserializeOwned, E>(tool: &str, answer: &Value) -> Result<
     T::deserialize(answer).map_err(failed)
 }
 
+/// A note of MIDI on its channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Note {
+    /// 0 to 127.
+    pub number: u8,
+    /// 0 to 15, as on the wire.
+    pub channel: u8,
+}
+
+impl Note {
+    /// The note of an event or of a message, in the words of the timeline language: `note-on 36 100 ch 9`, `note 36 ch 9`. `None` if
+    /// it is of something else.
+    pub fn named(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        if !matches!(words.next()?, "note" | "note-on" | "note-off") {
+            return None;
+        }
+        let number = words.next()?.parse().ok()?;
+        let channel = words.skip_while(|word| *word != "ch").nth(1);
+        let channel = channel.map_or(Some(0), |channel| channel.parse().ok())?;
+        Some(Self { number, channel })
+    }
+
+    /// The note whose press a mapping of this control waits for. `None` if it waits for something else, that no light can follow.
+    pub fn pressed(control: &Control) -> Option<Self> {
+        let trigger = trigger::<Infallible>(control).ok()?;
+        let is = |key: &str, value: &str| trigger.get(key).and_then(Value::as_str) == Some(value);
+        let is_press = (is("type", "Note") || is("type", "VelocityRange")) && !is("on", "release");
+        Self::named(&control.last).filter(|_| is_press)
+    }
+}
+
+/// A light that is on while its control is held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldLight {
+    /// Whether a controller of the note's number sets it, and not the note.
+    pub is_controller: bool,
+    /// Where it is not the control's.
+    pub channel: Option<u8>,
+    /// What it shows while the control is held.
+    pub on: u8,
+    /// What it shows otherwise.
+    pub off: u8,
+    /// The matcher of the output that the device's binding gets; `None` if it has one.
+    pub output: Option<Value>,
+}
+
+impl HeldLight {
+    /// The `feedback` of a mapping for this note.
+    fn feedback(&self, note: Note) -> Value {
+        let (number, channel) = (note.number, self.channel.unwrap_or(note.channel));
+        let shows = |value: u8| match self.is_controller {
+            true => json!({ "message_type": "CC", "channel": channel, "cc": number, "value": value }),
+            false => json!({ "message_type": "NoteOn", "channel": channel, "note": number, "velocity": value }),
+        };
+        json!({ "fired": shows(self.on), "idle": shows(self.off), "while_held": true })
+    }
+}
+
 /// What a control is to do.
 #[derive(Debug, Clone, Copy)]
 pub struct MappingRequest<'a> {
@@ -153,14 +213,17 @@ pub struct MappingRequest<'a> {
     pub mode: Option<&'a str>,
     /// Whether any device is meant, and not this one alone.
     pub any: bool,
+    /// The control's light, of a mapping that waits for a press of a note ([`Note::pressed`]).
+    pub light: Option<&'a HeldLight>,
 }
 
 /// Proposes a mapping of a control, and returns what the tool that proposes the plan answered. The mapping waits for the
 /// gesture that was made of the control, if one was. `config` returns the text of the configuration in force, which may be
-/// longer than the result of a tool; it is called only if the control's port has no binding.
+/// longer than the result of a tool; it is called only if the control's port has no binding, or the mapping has a light.
 ///
 /// # Errors
-/// [`LearnError::Wrong`] if there is no such mode; [`LearnError::Failed`] if the port can't be bound by a plan.
+/// [`LearnError::Wrong`] if there is no such mode; [`LearnError::Failed`] if the port, or the light's output, can't be bound by a
+/// plan.
 pub fn propose<E>(
     call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>,
     config: impl FnOnce() -> Result<String, E>,
@@ -169,31 +232,52 @@ pub fn propose<E>(
     wanted: MappingRequest<'_>,
 ) -> Result<Value, LearnError<E>> {
     let mut trigger = trigger(control)?;
-    let bound = match learned.unbound_port_of(control) {
-        Some(unbound) => {
+    let light = wanted.light.zip(Note::pressed(control));
+    let unbound = learned.unbound_port_of(control);
+    // The tool that makes one mapping knows of no light that follows a press.
+    let together = match (unbound, light) {
+        (None, None) => None,
+        _ => {
             let config = parsed(&config().map_err(LearnError::Tool)?)?;
-            let (changes, alias) = bind(call, &config, unbound)?;
+            let (mut changes, alias) = match unbound {
+                Some(unbound) => bind(call, &config, unbound)?,
+                None => (Vec::new(), control.device.clone()),
+            };
+            if let Some(output) = light.and_then(|(light, _)| light.output.as_ref()) {
+                bind_output(&mut changes, &config, &alias, output)?;
+            }
             Some((changes, alias, mapping_place(&config, wanted.mode)?))
         }
-        None => None,
     };
-    let device = bound.as_ref().map_or(&control.device, |(_, alias, _)| alias);
+    let device = together.as_ref().map_or(&control.device, |(_, alias, _)| alias);
     trigger.remove("device");
     if !wanted.any {
         trigger.insert("device".into(), json!(device));
     }
     let what = format!("{} of {}: {}", wanted.name, control.device, wanted.text);
-    let mapping = json!({ "trigger": trigger, "action": wanted.action });
-    let Some((mut changes, device, place)) = bound else {
-        let mut new = mapping;
-        new["description"] = json!(what);
+    let mut mapping = json!({ "trigger": trigger, "action": wanted.action });
+    if unbound.is_none() {
+        mapping["description"] = json!(what);
+    }
+    let Some((mut changes, device, place)) = together else {
         if let Some(mode) = wanted.mode {
-            new["mode"] = json!(mode);
+            mapping["mode"] = json!(mode);
         }
-        return call("conductor_create_mapping", &new).map_err(LearnError::Tool);
+        return call("conductor_create_mapping", &mapping).map_err(LearnError::Tool);
+    };
+    if let Some((light, note)) = light {
+        mapping["feedback"] = light.feedback(note);
+        if wanted.any {
+            mapping["feedback"]["target"] = json!(device);
+        }
+    }
+    let lit = if light.is_some() { ", with a light while it is held" } else { "" };
+    let description = match unbound {
+        Some(_) => format!("Bind {device}, and map {what}{lit}."),
+        None if !changes.is_empty() => format!("Bind an output to {device}, and map {what}{lit}."),
+        None => format!("Map {what}{lit}."),
     };
     changes.push(json!({ "path": place, "value": mapping }));
-    let description = format!("Bind {device}, and map {what}.");
     let batch = json!({ "description": description, "changes": changes });
     call("conductor_batch_changes", &batch).map_err(LearnError::Tool)
 }
@@ -310,10 +394,29 @@ fn bind<E>(
     Ok((vec![json!({ "path": format!("bindings/{place}/matchers"), "value": matchers })], alias.clone()))
 }
 
+/// Gives a binding the output that this matcher tells, unless another one is written: the binding that one of the changes makes, or
+/// one of the configuration.
+fn bind_output<E>(changes: &mut Vec<Value>, config: &Value, alias: &str, matcher: &Value) -> Result<(), LearnError<E>> {
+    let output = json!({ "matchers": [matcher] });
+    if let Some(change) = changes.iter_mut().find(|change| change["value"]["alias"] == alias) {
+        change["value"]["output"] = output;
+        return Ok(());
+    }
+    let bindings = config.get("bindings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let Some(place) = bindings.iter().position(|binding| binding["alias"] == alias) else {
+        return Err(LearnError::Failed(format!(
+            "no plan can give {alias} an output, since it is not among the [[bindings]] of config.toml: write its `output` there, or \
+             leave the light out"
+        )));
+    };
+    if bindings[place].get("output").is_none() {
+        changes.push(json!({ "path": format!("bindings/{place}/output"), "value": output }));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use super::*;
 
     /// Tools of a host with a mode Play, and what was asked of them.
@@ -351,7 +454,8 @@ mod tests {
         let mut asked = Vec::new();
         let learned = moved(unbound);
         let action = json!({ "type": "Suppress" });
-        let wanted = MappingRequest { action: &action, text: "Suppress", name: "pad 1", mode: Some("Play"), any };
+        let wanted =
+            MappingRequest { action: &action, text: "Suppress", name: "pad 1", mode: Some("Play"), any, light: None };
         let config = || {
             assert!(unbound, "what has a binding needs nothing of the configuration");
             Ok("[[modes]]\nname = 'Play'\n[[modes.mappings]]\nname = 'x'\n".to_owned())
@@ -377,6 +481,62 @@ mod tests {
         let paths: Vec<&Value> = args["changes"].as_array().unwrap().iter().map(|change| &change["path"]).collect();
         assert_eq!(paths, ["bindings/0", "modes/0/mappings/1"]);
         assert_eq!(args["changes"][1]["value"]["trigger"]["device"], "pads");
+    }
+
+    /// The changes of a plan with a light, of a device that has this configuration.
+    fn lit(unbound: bool, any: bool, config: &str, output: Option<Value>) -> Result<Value, LearnError<Infallible>> {
+        let mut asked = Vec::new();
+        let mut learned = moved(unbound);
+        learned.controls[0].last = "note-off 36 0 ch 9".into();
+        let action = json!({ "type": "Suppress" });
+        let light = HeldLight { is_controller: false, channel: None, on: 5, off: 0, output };
+        let light = Some(&light);
+        let wanted = MappingRequest { action: &action, text: "Suppress", name: "pad", mode: None, any, light };
+        propose(&mut tools(&mut asked), || Ok(config.to_owned()), &learned, &learned.controls[0], wanted)?;
+        let (tool, args) = asked.pop().unwrap();
+        assert_eq!(tool, "conductor_batch_changes");
+        assert!(args["description"].as_str().unwrap().ends_with("with a light while it is held."), "{args}");
+        Ok(args["changes"].clone())
+    }
+
+    #[test]
+    fn a_light_comes_with_the_mapping_and_its_output_in_the_same_plan() {
+        let matcher = json!({ "type": "exact_name", "value": "P" });
+        let output = json!({ "matchers": [matcher] });
+        let shows = |velocity: u8| json!({ "message_type": "NoteOn", "channel": 9, "note": 36, "velocity": velocity });
+        let feedback = json!({ "fired": shows(5), "idle": shows(0), "while_held": true });
+        // A port that gets a binding gets it with the output.
+        let changes = lit(true, false, "", Some(matcher.clone())).unwrap();
+        assert_eq!((&changes[0]["path"], &changes[0]["value"]["output"]), (&json!("bindings/0"), &output));
+        assert_eq!((&changes[1]["path"], &changes[1]["value"]["feedback"]), (&json!("global_mappings/0"), &feedback));
+        // A binding without an output gets one, and one that has one keeps it.
+        let bound = "[[bindings]]\nalias = 'x'\n[[bindings]]\nalias = 'P'\n";
+        let changes = lit(false, false, bound, Some(matcher.clone())).unwrap();
+        assert_eq!(changes[0], json!({ "path": "bindings/1/output", "value": output }));
+        assert_eq!(changes[1]["value"]["feedback"], feedback);
+        let sends = "[[bindings]]\nalias = 'P'\noutput = { matchers = [] }\n";
+        for (config, output) in [(sends, Some(matcher.clone())), ("", None)] {
+            let changes = lit(false, true, config, output).unwrap();
+            assert_eq!(changes.as_array().unwrap().len(), 1, "{changes}");
+            // A trigger for any device names none whose light it could be.
+            assert_eq!(changes[0]["value"]["feedback"]["target"], "P");
+        }
+        let Err(LearnError::Failed(why)) = lit(false, false, "", Some(matcher)) else { panic!("there is no binding") };
+        assert!(why.contains("write its `output` there"), "{why}");
+    }
+
+    #[test]
+    fn a_light_follows_the_press_of_a_note_and_nothing_else() {
+        let note = |number, channel| Some(Note { number, channel });
+        assert_eq!(Note::named("note-on 36 100 ch 9"), note(36, 9));
+        assert_eq!((Note::named("note 60"), Note::named("note-off 60 0")), (note(60, 0), note(60, 0)));
+        assert_eq!((Note::named("cc 7 1 ch 9"), Note::named("note")), (None, None));
+        let mut control = moved(false).controls.remove(0);
+        assert_eq!(Note::pressed(&control), note(36, 0));
+        for other in ["{ type = 'Note', note = 36, on = 'release' }", "{ type = 'LongPress', note = 36 }", "{}"] {
+            control.toml = format!("trigger = {other}");
+            assert_eq!(Note::pressed(&control), None, "{other}");
+        }
     }
 
     #[test]

@@ -17,13 +17,14 @@ use conductor_host::control::plan::PlanSummary;
 use conductor_host::host::PlanView;
 use conductor_host::host::status::Status;
 use conductor_install::receipt::{FeatureInstallReport, What};
-use conductor_learn_mapping::{self as learn_mapping, LearnError, Learned, Started};
+use conductor_learn_mapping::{self as learn_mapping, HeldLight, LearnError, Learned, Started};
 use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
 
 use crate::action_keys::{self, ActionKey};
 use crate::config_view::ConfigView;
+use crate::device_lights::{self, DeviceLight};
 
 /// How long the shell waits between two tries to reach a host.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -43,6 +44,8 @@ pub(crate) enum Query {
     DisabledFeatures,
     /// The keys of an action of this type.
     ActionKeys(String),
+    /// The lights of a device, as its profile has them.
+    Lights(String),
     Conversations,
     /// A plan by its id.
     Plan(String),
@@ -106,6 +109,7 @@ pub(crate) struct Proposal {
     pub(crate) any: bool,
     /// Whether the control alone is meant, whatever gesture was made of it.
     pub(crate) is_plain: bool,
+    pub(crate) light: Option<HeldLight>,
 }
 
 /// A request to the host.
@@ -132,6 +136,8 @@ pub(crate) enum Reply {
     DisabledFeatures(Vec<String>),
     /// An action, and the keys that it takes.
     ActionKeys(String, Vec<ActionKey>),
+    /// A device, and its lights.
+    Lights(String, Vec<DeviceLight>),
     Conversations(Vec<ConversationView>),
     Plan(Box<PlanView>),
     Conversation(Vec<Recorded>),
@@ -268,6 +274,10 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
             let keys = |result: &Value| action_keys::keys(&result["actions"][0]["keys"]);
             asked.map(|ToolResult { result, .. }| Reply::ActionKeys(action.clone(), keys(&result)))
         }
+        Query::Lights(device) => {
+            let asked = tool(client, "conductor_get_device_profile", &json!({ "port": device, "drawing": true }));
+            asked.map(|profile| Reply::Lights(device.clone(), device_lights::lights(&profile.result)))
+        }
         Query::Conversations => client.conversations(&ConversationQuery::default()).map(Reply::Conversations),
         Query::Plan(id) => client.plan(id).map(|plan| Reply::Plan(Box::new(plan))),
         Query::Conversation { id, after } => {
@@ -403,7 +413,7 @@ pub(crate) fn stop_listening(home: &Path, session: u64) -> Result<(), AskError> 
 }
 
 fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
-    let Proposal { learned, control, action, mode, any, is_plain } = proposal;
+    let Proposal { learned, control, action, mode, any, is_plain, light } = proposal;
     let Some(control) = learned.controls.get(*control) else { return Err("no control is chosen".into()) };
     let mut control = control.clone();
     if *is_plain {
@@ -425,6 +435,7 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
         name: &control.kind,
         mode: mode.as_deref(),
         any: *any,
+        light: light.as_ref(),
     };
     let config = || client.config().map(|in_force| in_force.text);
     learn_mapping::propose(&mut call, config, learned, &control, wanted).map_err(said)?;

@@ -285,7 +285,7 @@ pub(crate) const BINDINGS: &[Binding] = &{
         ),
         bind(X::Live, &[letter(' ')], C::Pause, "pause", "stop the events here, or go on; none is lost"),
         bind(X::Live, &[key(KeyCode::Tab)], C::OtherPane, "sources", "choose among sources, or among events"),
-        bind(X::Live, &[letter('m')], C::Map, "map", "learn from the chosen source, and map it"),
+        bind(X::Live, &[letter('m')], C::Map, "map", "map the control of the chosen event, or learn from the source"),
         bind(
             X::Live,
             &[letter('s')],
@@ -344,7 +344,7 @@ pub(crate) const BINDINGS: &[Binding] = &{
             &[key(KeyCode::Tab)],
             C::Complete,
             "complete",
-            "write an action's name, and after it the keys that it needs",
+            "write an action's name and its keys, or the next colour",
         ),
         bind(X::Line, &[key(KeyCode::Esc)], C::Back, "leave", "throw it away"),
         bind(X::Line, &[key(KeyCode::Backspace), control('h')], C::EraseBack, "", "erase the letter before"),

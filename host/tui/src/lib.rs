@@ -23,6 +23,7 @@ use state::{Input, State};
 mod action_keys;
 mod api;
 mod config_view;
+mod device_lights;
 mod input;
 #[cfg(all(test, unix))]
 #[path = "../../conductor/tests/terminal/pty.rs"]

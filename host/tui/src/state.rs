@@ -23,10 +23,12 @@ use requests::Requests;
 
 pub(crate) mod chat;
 mod commands;
+mod event_control;
 mod features;
 mod from_host;
 pub(crate) mod layout;
 pub(crate) mod learn;
+pub(crate) mod light;
 pub(crate) mod line;
 pub(crate) mod live;
 mod mappings;

@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::action_keys::ActionKey;
-use crate::api::{Act, FromHost, Query, Reply, Request};
+use crate::api::{Act, FromHost, Proposal, Query, Reply, Request};
 use crate::input::{BINDINGS, Command, Key, Screen, bindings};
 use crate::state::layout;
 use crate::state::live::MAX_ROWS;
@@ -380,6 +380,125 @@ fn a_mapping_waits_for_the_gesture_that_was_made_or_for_the_control_alone() {
     // Of a control without a gesture there is nothing to choose.
     shell.hear(host::moved("knob"));
     assert!(!shell.lines()[23].contains("w gesture"), "{}", shell.screen());
+}
+
+/// The light that was asked for, of a shell that listens: the keys that are typed on its line, and what is known of the device.
+fn lit(device: &str, is_bound: bool, has_profile: bool, keys: &[KeyCode]) -> (String, Proposal) {
+    let mut shell = learning();
+    shell.hear(host::status_with_output("Play", "Pads MIDI 1"));
+    shell.hear(host::pressed(device, is_bound));
+    shell.key(KeyCode::Enter);
+    let lights = Request::Query(Query::Lights(device.to_owned()));
+    assert!(shell.state.take_requests().contains(&lights));
+    if has_profile {
+        shell.hear(host::lights(device));
+    }
+    shell.types("Play");
+    shell.key(KeyCode::Enter);
+    assert!(shell.answered("Play", "usual").is_empty(), "the light is asked for first: {}", shell.screen());
+    assert!(shell.shows("output      Pads MIDI 1 is bound with it"), "{}", shell.screen());
+    assert_eq!(shell.lines()[23].contains("Tab complete"), has_profile, "{}", shell.screen());
+    keys.iter().for_each(|key| shell.key(*key));
+    let screen = shell.screen();
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+    (screen, Proposal::clone(proposal))
+}
+
+#[test]
+fn the_light_of_a_pad_is_asked_for_after_its_action() {
+    let tab = KeyCode::Tab;
+    let matcher = serde_json::json!({ "type": "exact_name", "value": "Pads MIDI 1" });
+    for (device, is_bound) in [("pads", true), ("Pads MIDI 2", false)] {
+        // Tab goes through the colours of the profile; without one a number is typed.
+        let (screen, proposal) = lit(device, is_bound, true, &[tab, tab]);
+        assert!(screen.contains("light while it is held (Tab: colours; empty: none): red"), "{screen}");
+        assert!(screen.contains("colours     green = 1, red = 3"), "{screen}");
+        let light = proposal.light.unwrap();
+        assert_eq!((light.on, light.off, light.output), (3, 0, Some(matcher.clone())));
+        let (screen, proposal) = lit(device, is_bound, false, &[KeyCode::Char('5')]);
+        assert!(screen.contains("light while it is held (0 to 127; empty: none): 5"), "{screen}");
+        assert_eq!(proposal.light.map(|light| light.on), Some(5));
+        let (_, proposal) = lit(device, is_bound, true, &[]);
+        assert_eq!((proposal.light.as_ref(), proposal.action.as_str()), (None, "Play"));
+    }
+}
+
+#[test]
+fn a_light_that_is_none_is_typed_again_and_escape_goes_back_to_the_action() {
+    let mut shell = learning();
+    shell.hear(host::status_with_output("Play", "Pads MIDI 1"));
+    shell.hear(host::pressed("pads", true));
+    shell.key(KeyCode::Enter);
+    shell.types("Play");
+    shell.key(KeyCode::Enter);
+    shell.types("128");
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("a number, 0 to 127. light while it is held"), "{}", shell.screen());
+    assert!(shell.shows(": 128"), "{}", shell.screen());
+    // What is moved meanwhile does not choose another control.
+    shell.hear(host::moved("knob"));
+    shell.key(KeyCode::Esc);
+    assert!(shell.shows("action: Play"), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    shell.key(KeyCode::Backspace);
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+    assert_eq!((proposal.learned.controls[0].kind.as_str(), proposal.light.as_ref().unwrap().on), ("pad", 12));
+}
+
+#[test]
+fn no_light_is_asked_for_where_none_can_be_set() {
+    for (name, device) in [("Synth", "pads"), ("Pads MIDI 1", "gone")] {
+        let mut shell = learning();
+        shell.hear(host::status_with_output("Play", name));
+        shell.hear(host::pressed(device, true));
+        shell.key(KeyCode::Enter);
+        shell.types("Play");
+        shell.key(KeyCode::Enter);
+        let acts = shell.answered("Play", "usual");
+        assert!(matches!(acts.first(), Some(Act::Propose(proposal)) if proposal.light.is_none()), "{acts:?}");
+    }
+}
+
+#[test]
+fn the_control_of_an_event_is_mapped_as_if_it_had_just_been_moved() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2m");
+    assert!(shell.shows("! move a control first") && !shell.lines()[23].contains("m map"), "{}", shell.screen());
+    for (device, is_bound) in [("pads", true), ("Play", false)] {
+        shell.hear(host::event(device, "note-on 36 100 ch 9", &[]));
+        assert!(shell.lines()[23].contains("m map"), "{}", shell.screen());
+        shell.types("mPlay");
+        assert!(shell.shows("action: Play"), "{}", shell.screen());
+        shell.key(KeyCode::Enter);
+        let acts = shell.answered("Play", "usual");
+        let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
+        assert_eq!(proposal.learned.controls[0].device, device);
+        assert_eq!(proposal.learned.unbound.is_empty(), is_bound, "{proposal:?}");
+        shell.types("2");
+    }
+    // What is no event has no control.
+    shell.hear(host::items("Play").remove(2));
+    shell.types("m");
+    assert!(shell.shows("! move a control first"), "{}", shell.screen());
+    // On the screen for it, where nothing was moved yet.
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("8");
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("! move a control first"), "{}", shell.screen());
+}
+
+#[test]
+fn a_step_that_would_do_nothing_is_said_where_no_plan_waits() {
+    let mut shell = Shell::told(80, 40, "Play");
+    shell.types("5");
+    assert!(shell.shows("undo would  take back: Play") && !shell.shows("redo would"), "{}", shell.screen());
+    let plans = Box::new(Request::Query(Query::Plans));
+    shell.hear(FromHost::Answered { request: plans, result: Ok(Reply::Plans(Vec::new())) });
+    assert!(shell.shows("redo would  do nothing: Play"), "{}", shell.screen());
 }
 
 #[test]

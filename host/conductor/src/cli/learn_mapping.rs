@@ -42,7 +42,8 @@ pub(super) fn propose(
     };
     let name = named::event(&named::of_host(places), &control.device, &control.last);
     let name = name.as_deref().unwrap_or(&control.kind);
-    let mapped = learn_mapping::MappingRequest { action, text: wanted.action, name, mode: wanted.mode, any: is_any };
+    let mode = wanted.mode;
+    let mapped = learn_mapping::MappingRequest { action, text: wanted.action, name, mode, any: is_any, light: None };
     // The last call is the one that proposes.
     let mut last = None;
     let mut call =

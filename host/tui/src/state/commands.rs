@@ -63,7 +63,7 @@ impl State {
             Command::ListenStart => self.learn.listening == Listening::No,
             Command::ListenStop => self.session().is_some(),
             Command::Gesture => self.has_gesture(),
-            Command::Complete => self.is_typing_action(),
+            Command::Complete => self.can_complete(),
             Command::NextMode | Command::AnyDevice => !self.learn.learned.controls.is_empty(),
             _ => true,
         }
@@ -72,6 +72,9 @@ impl State {
     /// Does what a key asks for.
     pub(crate) fn command(&mut self, command: Command) {
         if !self.is_available(command) {
+            if command == Command::Map {
+                self.notice("move a control first".into(), true);
+            }
             return;
         }
         match command {
@@ -108,9 +111,14 @@ impl State {
                     self.search();
                 }
             }
-            Command::Map if self.screen == Screen::Live => self.map_source(),
+            Command::Map if self.screen == Screen::Live => {
+                if !self.map_event() {
+                    self.map_source();
+                }
+            }
             Command::Map => {
                 self.learn.refused = None;
+                self.learn.light_text.clear();
                 self.ask_action("");
             }
             Command::SetUp => {

@@ -178,6 +178,10 @@ impl State {
             Reply::DisabledFeatures(installed) => self.take_disabled(installed),
             Reply::Actions(actions) => self.learn.actions = actions,
             Reply::ActionKeys(action, keys) => self.learn.keys = Some((action, keys)),
+            Reply::Lights(device, lights) => {
+                self.learn.lights = Some((device, lights));
+                self.name_light_line();
+            }
             Reply::Conversations(list) => {
                 let chosen = self.chat.list.get(self.chat.at).map(|view| view.id);
                 let at = chosen.and_then(|id| list.iter().position(|view| view.id == id));

@@ -10,6 +10,7 @@ use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::action_keys::ActionKey;
 use crate::api::{Act, Proposal, Query};
+use crate::device_lights::DeviceLight;
 use crate::input::Screen;
 
 /// How long a control has to rest before what was moved is asked for; longer than the pause in a double tap.
@@ -50,6 +51,10 @@ pub(crate) struct Learn {
     pub(crate) actions: Vec<(String, String)>,
     /// The action whose name is typed, and the keys that it takes.
     pub(crate) keys: Option<(String, Vec<ActionKey>)>,
+    /// The device whose profile was asked for last and is known, and its lights.
+    pub(crate) lights: Option<(String, Vec<DeviceLight>)>,
+    /// What was typed for the light of the mapping that is made.
+    pub(crate) light_text: String,
     /// Why the action that was typed last was refused.
     pub(crate) refused: Option<String>,
 }
@@ -113,9 +118,16 @@ impl State {
         self.learn.learned = learned;
     }
 
-    /// Whether the line in front is one for an action.
+    /// Whether the line in front is one for an action, or for the light of its mapping.
     pub(super) fn is_typing_action(&self) -> bool {
-        matches!(&self.overlay, Some(Overlay::Line(Prompt { purpose: Purpose::Action, .. })))
+        let Some(Overlay::Line(Prompt { purpose, .. })) = &self.overlay else { return false };
+        matches!(purpose, Purpose::Action | Purpose::Light(_))
+    }
+
+    /// Whether there is something to complete the line in front with.
+    pub(super) fn can_complete(&self) -> bool {
+        let is_action = matches!(&self.overlay, Some(Overlay::Line(Prompt { purpose: Purpose::Action, .. })));
+        is_action || self.typed_light().is_some()
     }
 
     /// Asks what the chosen control should do; what stands in front of the screen stays there. Returns whether it asks.
@@ -123,6 +135,7 @@ impl State {
         let is_free = self.screen == Screen::Learn && self.overlay.is_none();
         if is_free {
             self.overlay = Some(Overlay::Line(Prompt::new("action", Line::new(text), Purpose::Action)));
+            self.look_for_lights();
         }
         is_free
     }
@@ -134,6 +147,7 @@ impl State {
             self.learn.learned.clone_from(&proposal.learned);
             (self.learn.at, self.learn.is_plain) = (proposal.control, proposal.is_plain);
             self.learn.refused = Some(why.to_owned());
+            self.look_for_lights();
         }
         asks
     }
@@ -143,8 +157,13 @@ impl State {
         self.learn.learned.controls.get(self.learn.at).is_some_and(|control| control.gesture().is_some())
     }
 
-    /// Writes what is certain of an action: the name that only one begins with, and then the keys that it needs.
+    /// Writes what is certain of an action: the name that only one begins with, and then the keys that it needs. For a light, the
+    /// next colour.
     pub(super) fn complete(&mut self) {
+        if self.typed_light().is_some() {
+            self.complete_light();
+            return;
+        }
         let Some(Overlay::Line(Prompt { line, purpose: Purpose::Action, .. })) = &mut self.overlay else { return };
         let typed = line.text().trim().to_owned();
         let keys = self.learn.keys.as_ref().filter(|(name, _)| name.eq_ignore_ascii_case(&typed));

@@ -4,6 +4,7 @@ use conductor_chat::record::Approval;
 use conductor_host::host::PlanView;
 
 use super::State;
+use super::light::LightRequest;
 use super::line::Line;
 use super::live::Row;
 use crate::api::{Act, Explained, Proposal};
@@ -91,6 +92,8 @@ pub(crate) enum Purpose {
     Say { id: u64 },
     /// What a learned control should do.
     Action,
+    /// What its light shows while it is held.
+    Light(Box<LightRequest>),
     /// The phrase that an action waits for.
     Phrase { phrase: Phrase, act: Box<Act> },
 }
@@ -124,6 +127,10 @@ impl State {
     pub(super) fn back(&mut self) {
         match self.overlay.take() {
             Some(Overlay::Line(Prompt { purpose: Purpose::Filter, .. })) => self.filter(""),
+            // To the line before it, which was typed already.
+            Some(Overlay::Line(Prompt { purpose: Purpose::Light(request), .. })) => {
+                self.ask_action(&request.proposal.action);
+            }
             Some(_) => {}
             None => self.chat.open = None,
         }
@@ -166,9 +173,10 @@ impl State {
                 self.learn.refused = None;
                 let mode = self.learn.mode.clone();
                 let (learned, control, any) = (self.learn.learned.clone(), self.learn.at, self.learn.any);
-                let proposal = Proposal { learned, control, action: text, mode, any, is_plain: self.learn.is_plain };
-                self.requests.act(Act::Propose(Box::new(proposal)));
+                let is_plain = self.learn.is_plain;
+                self.propose(Proposal { learned, control, action: text, mode, any, is_plain, light: None });
             }
+            Purpose::Light(request) => self.submit_light(request, &text),
             Purpose::Phrase { phrase, act } if phrase.is_met(&text) => self.requests.act(*act),
             Purpose::Phrase { phrase, act } => {
                 let again = Prompt::new(asks, Line::default(), Purpose::Phrase { phrase, act });

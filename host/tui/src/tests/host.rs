@@ -154,6 +154,40 @@ pub(super) fn moved(kind: &str) -> FromHost {
     FromHost::Answered { request, result: Ok(Reply::Learned(learned)) }
 }
 
+/// The answer that this pad was pressed and let go, in the same session: of a binding, or of a port without one.
+pub(super) fn pressed(device: &str, is_bound: bool) -> FromHost {
+    let toml = format!("trigger = {{ type = 'Note', note = 36, channel = 9, device = '{device}' }}");
+    let control =
+        json!({ "device": device, "kind": "pad", "evidence": [], "last": "note-off 36 0 ch 9", "toml": toml });
+    let port = json!({ "port": device, "could_be": null, "matcher": null });
+    let unbound = if is_bound { json!([]) } else { json!([port]) };
+    let learned = read(json!({ "controls": [control], "unbound": unbound }));
+    let request = Box::new(Request::Query(Query::Learned { session: 5 }));
+    FromHost::Answered { request, result: Ok(Reply::Learned(learned)) }
+}
+
+/// A status in which there is an output with this name beside everything else.
+pub(super) fn status_with_output(text: &str, name: &str) -> FromHost {
+    let mut status = status(text);
+    let mut port = status["ports"][1].clone();
+    for (key, value) in [("name", name), ("device", name), ("label", name), ("direction", "output")] {
+        port[key] = json!(value);
+    }
+    status["ports"].as_array_mut().unwrap().push(port);
+    FromHost::Connected(Box::new(read(status)))
+}
+
+/// The answer that the pads of this device have a light.
+pub(super) fn lights(device: &str) -> FromHost {
+    let profile = json!({
+        "lights": [{ "id": "pads", "message": "note", "values": ["off = 0", "green = 1", "red = 3"] }],
+        "series": [{ "kind": "pad", "controls": ["pad 1: note 36 ch 9"], "light": "pads", "modes": [] }],
+    });
+    let lights = crate::device_lights::lights(&profile);
+    let request = Box::new(Request::Query(Query::Lights(device.to_owned())));
+    FromHost::Answered { request, result: Ok(Reply::Lights(device.to_owned(), lights)) }
+}
+
 /// What a host answers.
 pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply, String> {
     let strings = |value: Value| -> Vec<(String, String)> { read(value) };
@@ -169,6 +203,7 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
                 let schema = json!({ "properties": { text: { "description": text } }, "required": [text] });
                 Reply::ActionKeys(action.clone(), crate::action_keys::keys(&schema))
             }
+            Query::Lights(_) => return Err(text.to_owned()),
             Query::Conversations => {
                 let list = json!([{ "id": 1, "title": text, "model": text, "created": 0, "changed": 0, "last": 9 }]);
                 Reply::Conversations(read(list))

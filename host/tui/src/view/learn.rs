@@ -10,6 +10,7 @@ use crate::input::{Command, Context, key_of};
 use crate::state::State;
 use crate::state::layout;
 use crate::state::learn::{Listening, begins};
+use crate::state::light::LightRequest;
 use crate::state::overlay::{Overlay, Prompt, Purpose};
 use crate::text::{Look, Row};
 
@@ -46,6 +47,9 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
             actions(state, line.text(), columns),
             0,
         ),
+        Some(Overlay::Line(Prompt { purpose: Purpose::Light(request), .. })) => {
+            Part::text(title("Light"), light(state, request, columns), 0)
+        }
         _ => Part::text(title("Control"), control(state, columns), 0),
     };
     (Some(above), Some(below))
@@ -114,6 +118,20 @@ fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
         let outputs = outputs(state);
         let said = if outputs.is_empty() { "there are none now".to_owned() } else { outputs.join(", ") };
         lines.extend(field("outputs", Look::Plain, &said, columns));
+    }
+    lines
+}
+
+/// What the mapping does, the output that it gets, and what the light can show.
+fn light(state: &State, request: &LightRequest, columns: usize) -> Vec<Row> {
+    let mut lines = field("action", Look::Accent, &request.proposal.action, columns);
+    if let Some(output) = &request.output {
+        let what = format!("{} is bound with it, in the same plan", output.label);
+        lines.extend(field("output", Look::Doubt, &what, columns));
+    }
+    if let Some(light) = state.typed_light() {
+        let colours: Vec<String> = light.colours().map(|(name, value)| format!("{name} = {value}")).collect();
+        lines.extend(field("colours", Look::Plain, &colours.join(", "), columns));
     }
     lines
 }

@@ -36,6 +36,8 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
         for (about, verb, step) in [("undo would", "take back", undo), ("redo would", "apply again", redo)] {
             lines.extend(match step {
                 Ok(what) => field(about, Look::Plain, &format!("{verb}: {what}"), columns),
+                // Beside a plan that waits it is nothing to decide about.
+                Err(_) if !list.is_empty() => Vec::new(),
                 Err(why) => field(about, Look::Dim, &format!("do nothing: {why}"), columns),
             });
         }
