@@ -267,6 +267,11 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.find('[data-control="note 81 0"]')
     await tab.press('pad 1,')
     await tab.find('dialog [data-lights="modes/0/mappings/0"]', 'verse')
+    const isAbove = await tab.page.evaluate(() => {
+      const [name, list] = ['strong', 'select'].map((one) => document.querySelector(`dialog [data-lights] ${one}`).getBoundingClientRect())
+      return name.bottom <= list.top
+    })
+    assert.equal(isAbove, true, 'its name has a line of its own')
     await tab.type('While it waits', 'red')
     await tab.type('Once it has fired', 'green')
     assert.deepEqual(await tab.violations(), [])
