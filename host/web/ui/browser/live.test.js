@@ -239,6 +239,11 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.find('dialog td', 'kick')
     await tab.click('dialog button', 'Play it')
     await until('the packet', () => peer.count('/kick') === 2)
+    assert.deepEqual(await tab.violations(), [])
+    // What it does is changed from there, too.
+    await tab.click('dialog [data-mapping] button', 'Change kick')
+    await tab.find('dialog h2', 'Change a mapping')
+    await tab.find('dialog label', 'address')
     await tab.escape()
     await tab.find('[role=row]', 'kick')
     await stage.ask('POST', '/v1/undo')

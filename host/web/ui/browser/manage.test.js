@@ -130,7 +130,7 @@ describe('features and models', { concurrency: false }, () => {
     assert.equal(await stage.config(), unchanged, 'nothing is granted before the person agrees')
     assert.equal(model.keys.length, 0, 'nothing is asked before the person agrees')
     await tab.click('dialog button', 'Agree, and go on')
-    await tab.find('dialog .bad', 'This has to be said.')
+    await tab.find('dialog .bad', 'Fill this in.')
     await tab.enter('variable of the host', 'SHELL_TEST_KEY')
     await tab.click('dialog button', 'Agree, and go on')
     await tab.find('dialog h3', 'Which model?')

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 
-import { blamed, entriesOf, readForm, variants, withCleared } from './schema'
+import { blamed, entriesOf, readForm, variants, withCleared, withoutPlace } from './schema'
 
 const OSC = {
   type: 'object',
@@ -49,8 +49,11 @@ describe('a form', () => {
     const form = only(OSC)
     const { mistakes } = readForm(form, { ...entriesOf(form.fields), address: 'go', retries: '11' })
     expect(Object.fromEntries(Object.entries(mistakes).map(([name, { key }]) => [name, key]))).toEqual({
-      target: 'form.required', address: 'form.pattern', retries: 'form.range',
+      target: 'form.required', address: 'form.slash', retries: 'form.range',
     })
+    const addresses = only({ properties: { all: { type: 'array', items: { type: 'string', pattern: '^/[!-~]*$' } }, word: { type: 'string', pattern: '^[a-z]+$' } } })
+    const keys = (entries: Record<string, string>) => Object.values(readForm(addresses, { ...entriesOf(addresses.fields), ...entries }).mistakes).map(({ key }) => key)
+    expect([keys({ all: '/a\nb' }), keys({ all: '/a\n/b c' }), keys({ word: 'A' }), keys({ all: '/a', word: 'a' })]).toEqual([['form.slash'], ['form.pattern'], ['form.pattern'], []])
     expect(readForm(form, { ...entriesOf(form.fields), retries: '1.5' }).mistakes['retries']?.key).toBe('form.integer')
     expect(readForm(form, { ...entriesOf(form.fields), retries: 'x' }).mistakes['retries']?.key).toBe('form.number')
   })
@@ -132,6 +135,14 @@ describe('a form', () => {
 test('what was there and was taken out is said to be nothing', () => {
   const cleared = { channels: [], input: {}, output: {} }
   expect(withCleared({ alias: 'a', channels: [1], output: { port: 1 } }, { alias: 'a', output: { port: 2 } }, cleared)).toEqual({ alias: 'a', output: { port: 2 }, channels: [] })
+})
+
+test('a refusal of the host says what is wrong, and not where in a file that is not there yet', () => {
+  const wrong = 'modes[0].name: there is no mode "Mixx"'
+  expect(withoutPlace(`builtin:mapping-tools: the configuration would not be valid: /home/me/config.toml:16:10: ${wrong}`)).toBe(wrong)
+  expect(withoutPlace(`the configuration would not be valid:\nerror: C:\\me\\config.toml:16:10: ${wrong}`)).toBe(wrong)
+  expect(withoutPlace(`the configuration would not be valid:\n${wrong}`)).toBe(wrong)
+  expect(withoutPlace('the show is locked')).toBe('the show is locked')
 })
 
 test('a refusal of the host belongs to the field that it names', () => {

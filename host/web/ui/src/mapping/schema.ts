@@ -43,7 +43,7 @@ export interface Entries {
 
 /** Why a field can't be taken: a text of the shell, with its values. */
 export interface Mistake {
-  key: 'form.required' | 'form.number' | 'form.integer' | 'form.range' | 'form.json' | 'form.pattern' | 'form.count'
+  key: 'form.required' | 'form.number' | 'form.integer' | 'form.range' | 'form.json' | 'form.pattern' | 'form.slash' | 'form.count'
   values: Record<string, string | number>
 }
 
@@ -255,6 +255,12 @@ function outOfRange(value: number, field: Field): Mistake | null {
   return { key: 'form.range', values: { min: min ?? '−∞', max: max ?? '∞' } }
 }
 
+/** Why a text does not have the form of a field: of an address, that it begins with something else. */
+function mismatch({ pattern }: Field, said: string): Mistake {
+  const isAddress = pattern !== null && /^\^\\?\//.test(pattern.source)
+  return { key: isAddress && !said.startsWith('/') ? 'form.slash' : 'form.pattern', values: {} }
+}
+
 function read(field: Field, entry: string | boolean, before: unknown): { value?: unknown; mistake?: Mistake } {
   if (typeof entry === 'boolean') {
     // What is as it would be anyway need not be written down, unless it was.
@@ -274,7 +280,8 @@ function read(field: Field, entry: string | boolean, before: unknown): { value?:
       if (items.length < field.least || items.length > field.most) {
         return { mistake: { key: 'form.count', values: { min: field.least, max: Number.isFinite(field.most) ? field.most : '∞' } } }
       }
-      if (field.pattern && items.some((item) => !field.pattern?.test(item))) return { mistake: { key: 'form.pattern', values: {} } }
+      const mistaken = items.find((item) => field.pattern?.test(item) === false)
+      if (mistaken !== undefined) return { mistake: mismatch(field, mistaken) }
       const values = items.map((item) => scalar(item, field))
       if (!field.takesText && values.some((value) => typeof value === 'string')) return { mistake: { key: 'form.number', values: {} } }
       return { value: values }
@@ -291,7 +298,7 @@ function read(field: Field, entry: string | boolean, before: unknown): { value?:
         const mistake = outOfRange(value, field)
         return mistake ? { mistake } : { value }
       }
-      if (field.pattern && !field.pattern.test(said)) return { mistake: { key: 'form.pattern', values: {} } }
+      if (field.pattern && !field.pattern.test(said)) return { mistake: mismatch(field, said) }
       // Blanks at the edges of a text may be meant.
       return { value: typeof value === 'string' && !field.takesNumbers ? entry : value }
     }
@@ -340,6 +347,13 @@ function readFields(fields: readonly Field[], entries: Entries, before: Record<s
 export function withCleared(before: Record<string, unknown>, entered: Record<string, unknown>, cleared: Record<string, unknown>): Record<string, unknown> {
   const gone = Object.entries(cleared).filter(([name]) => before[name] !== undefined && entered[name] === undefined)
   return { ...entered, ...Object.fromEntries(gone) }
+}
+
+/**
+ * A refusal of the host, without which tool says it and where in the file it is: what a form is about is not written there yet.
+ */
+export function withoutPlace(refusal: string): string {
+  return refusal.replace(/^[^\n]{0,200}?the configuration would not be valid:\s+(?:error: )?(?:[^\n]{0,4000}?\.toml:\d+:\d+: )?/, '')
 }
 
 /**

@@ -89,6 +89,15 @@ test('of several forms the one that is chosen is shown, with what both have', ()
   expect(form.value).toEqual({ kind: 'midi', to: 'desk', note: 36 })
 })
 
+test('a list shows what it is without an entry as it would be entered', () => {
+  const form = show({})
+  form.schema = { properties: { args: { type: 'array', items: { type: ['string', 'number'] }, default: ['{unit}', 2] } } } as never
+  flushSync()
+  expect(labelled('args').getAttribute('placeholder')).toBe('{unit}\n2')
+  enter('args', '{unit}\n2')
+  expect(form.value).toEqual({ args: ['{unit}', 2] })
+})
+
 test('a binding is changed in the fields of its tables', () => {
   const there = { alias: 'pads', new_alias: 'pads', matchers: [{ type: 'exact_name', value: 'Pads', serial: 'A1' }], input: { port: 9000 }, enabled: true }
   const form = show(there)
