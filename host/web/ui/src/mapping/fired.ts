@@ -2,7 +2,6 @@
 // name, by its action alone; a place in the configuration it does not say.
 
 import { words } from '../stream/event-text'
-import { CHANGED, isRelease, type LightEnds, onlyEndsLight } from './light-end'
 
 /** A mapping, as far as it is needed here. */
 interface Mapped {
@@ -18,10 +17,6 @@ interface Known {
   /** The only device that it waits for. */
   device: string | null
   isNamed: boolean
-  /** Its name; empty if it has none. */
-  name: string
-  /** Whether a release only ends its light. */
-  onlyEndsLight: boolean
   waits: Waits
   /** What the stream says of its action, where more of it than its type is known. */
   said: string | null
@@ -72,7 +67,6 @@ export class FiredMappings {
       const type = String(action['type'] ?? '').split(':').at(-1) ?? ''
       const known: Known = {
         place, mode: mode ?? null, device: typeof device === 'string' ? device : null, isNamed: typeof name === 'string', waits: waits(trigger),
-        name: typeof name === 'string' ? name : '', onlyEndsLight: onlyEndsLight(mapping),
         said: type === 'ModeChange' && typeof action['mode'] === 'string' ? `ModeChange to ${action['mode']}` : null,
       }
       if (typeof name === 'string') put(this.#named, name, known)
@@ -85,27 +79,6 @@ export class FiredMappings {
    * for the active mode or for every mode, if there are such.
    */
   meant(rule: string, device: string, event: string, mode: string | null): string[] {
-    return this.#found(rule, device, event, mode).map((one) => one.place)
-  }
-
-  /**
-   * The rules that did nothing but end a light, of those that fired for an event; none where another mapping may be meant. With
-   * `undefined` it is not known which mode was active.
-   */
-  lightEnds(rules: readonly string[], device: string, event: string, mode: string | null | undefined): LightEnds {
-    const ends = new Map<string, string>()
-    if (rules.length === 0 || !isRelease(words(event.slice(0, 1024)))) return ends
-    for (const rule of rules) {
-      const plain = rule.endsWith(CHANGED) ? rule.slice(0, -CHANGED.length) : rule
-      const found = this.#found(plain, device, event, mode)
-      const [first] = found
-      if (first && found.every((one) => one.onlyEndsLight)) ends.set(rule, first.name)
-    }
-    return ends
-  }
-
-  /** The mappings that may be meant; of every mode, where it is not known which one was active. */
-  #found(rule: string, device: string, event: string, mode: string | null | undefined): Known[] {
     const [kind = '', first = ''] = words(event.slice(0, 1024))
     const group = this.#group(rule)
     if (!group) return []
@@ -120,8 +93,8 @@ export class FiredMappings {
         found.push(one)
       }
     }
-    const active = mode === undefined ? found : found.filter((one) => one.mode === null || one.mode === mode)
-    return active.length > 0 ? active : found
+    const active = found.filter((one) => one.mode === null || one.mode === mode)
+    return (active.length > 0 ? active : found).map((one) => one.place)
   }
 
   #group(rule: string): Group | undefined {

@@ -2,7 +2,6 @@
 
 import type { Protocol, StreamItem } from '../api/types'
 import { FiredMappings } from '../mapping/fired'
-import type { LightEnds } from '../mapping/light-end'
 import { FilteredHistory, type Ring } from '../stream/history'
 import { channelName } from '../stream/event-fields'
 import { type EventParts, parseEvent } from '../stream/event-text'
@@ -22,8 +21,6 @@ export interface Row {
   parts: EventParts | null
   control: string | null
   rules: string[]
-  /** Those of the rules that only ended a light, as far as that is known. */
-  ends: LightEnds
   trouble: boolean
 }
 
@@ -74,12 +71,10 @@ const MAX_FIRED = 2000
 const MAX_PICTURES = 64
 const MAX_CONTROLS = 256
 
-const NO_LIGHT: LightEnds = new Map()
-
 /** The row of an item; `null` for what has its place elsewhere. */
 export function rowOf(item: StreamItem, id: number): Row | null {
   const row: Row = {
-    id, kind: item.kind as Row['kind'], at: null, device: '', text: '', parts: null, control: null, rules: [], ends: NO_LIGHT, trouble: false,
+    id, kind: item.kind as Row['kind'], at: null, device: '', text: '', parts: null, control: null, rules: [], trouble: false,
   }
   switch (item.kind) {
     case 'event':
@@ -163,7 +158,6 @@ class Live {
       const row = rowOf(item, this.#ids)
       if (!row) continue
       this.#ids += 1
-      if (row.kind === 'event') row.ends = this.#mappings.lightEnds(row.rules, row.device, row.text, this.#mode)
       this.rows.push(row)
       if (row.parts) {
         this.#rates.count(row.device, row.parts.kind, now)

@@ -54,18 +54,6 @@ test('a mapping has fired if the rule of an event is its, in the mode of then', 
   expect(live.fired('modes/0/mappings/0'), 'places are of other mappings now').toBeUndefined()
 })
 
-test('a release that only ends a light is known as that, as long as its mapping is', () => {
-  const feedback = { while_held: true, idle: { message_type: 'NoteOn', note: 36, velocity: 0 } }
-  live.map([{ place: 'modes/0/mappings/0', mode: 'Play', mapping: { trigger: { type: 'Note', note: 36 }, action: { type: 'OscSend' }, feedback } }])
-  live.enter('Play')
-  const event = { kind: 'event', cursor: '1', at: 5, device: 'pads', event: 'note-off 36 0', rules: ['OscSend'] }
-  live.take([event] as unknown as StreamItem[], 100)
-  expect([...(live.lastEvent?.ends ?? [])]).toEqual([['OscSend', '']])
-  live.map([])
-  live.take([{ ...event, cursor: '2' }] as unknown as StreamItem[], 200)
-  expect([...(live.lastEvent?.ends ?? [])]).toEqual([])
-})
-
 test('another filter is seen at once, without an event', () => {
   const before = live.frame
   live.narrow({ ...EVERYTHING, text: 'cc' })

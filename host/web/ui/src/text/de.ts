@@ -124,7 +124,6 @@ export const de: Record<keyof typeof en, string> = {
   'stream.only-unmapped': 'Nur ohne Zuordnung',
   'stream.only-trouble': 'Nur Probleme',
   'stream.no-rule': 'keine Zuordnung',
-  'stream.light-ends': 'Licht endet',
   'stream.mode': 'Der Modus {mode} ist aktiv',
   'stream.lost': 'Hier fehlen {count} Meldungen',
   'stream.lost.one': 'Hier fehlt 1 Meldung',

@@ -122,7 +122,6 @@ export const en = {
   'stream.only-unmapped': 'Unmapped only',
   'stream.only-trouble': 'Problems only',
   'stream.no-rule': 'no mapping',
-  'stream.light-ends': 'light ends',
   'stream.mode': 'Mode {mode} is active',
   'stream.lost': '{count} things are missing here',
   'stream.lost.one': '1 thing is missing here',
