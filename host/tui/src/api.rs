@@ -17,14 +17,14 @@ use conductor_host::control::plan::PlanSummary;
 use conductor_host::host::PlanView;
 use conductor_host::host::status::Status;
 use conductor_install::receipt::{FeatureInstallReport, What};
-use conductor_learn_mapping::{self as learn_mapping, HeldLight, LearnError, Learned, Started};
+use conductor_learn_mapping::{
+    self as learn_mapping, HeldLight, LearnError, Learned, Started, action_keys, device_light,
+};
 use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
 
-use crate::action_keys::{self, ActionKey};
 use crate::config_view::ConfigView;
-use crate::device_lights::{self, DeviceLight};
 
 /// How long the shell waits between two tries to reach a host.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -135,9 +135,9 @@ pub(crate) enum Reply {
     /// Names of installed features that a person has disabled.
     DisabledFeatures(Vec<String>),
     /// An action, and the keys that it takes.
-    ActionKeys(String, Vec<ActionKey>),
+    ActionKeys(String, Vec<action_keys::ActionKey>),
     /// A device, and its lights.
-    Lights(String, Vec<DeviceLight>),
+    Lights(String, Vec<device_light::DeviceLight>),
     Conversations(Vec<ConversationView>),
     Plan(Box<PlanView>),
     Conversation(Vec<Recorded>),
@@ -276,7 +276,7 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
         }
         Query::Lights(device) => {
             let asked = tool(client, "conductor_get_device_profile", &json!({ "port": device, "drawing": true }));
-            asked.map(|profile| Reply::Lights(device.clone(), device_lights::lights(&profile.result)))
+            asked.map(|profile| Reply::Lights(device.clone(), device_light::lights(&profile.result)))
         }
         Query::Conversations => client.conversations(&ConversationQuery::default()).map(Reply::Conversations),
         Query::Plan(id) => client.plan(id).map(|plan| Reply::Plan(Box::new(plan))),

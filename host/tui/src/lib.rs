@@ -20,10 +20,8 @@ use state::layout::Size;
 use state::live::TICK_INTERVAL;
 use state::{Input, State};
 
-mod action_keys;
 mod api;
 mod config_view;
-mod device_lights;
 mod input;
 #[cfg(all(test, unix))]
 #[path = "../../conductor/tests/terminal/pty.rs"]

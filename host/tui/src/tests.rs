@@ -8,13 +8,13 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::action_keys::ActionKey;
 use crate::api::{Act, FromHost, Proposal, Query, Reply, Request};
 use crate::input::{BINDINGS, Command, Key, Screen, bindings};
 use crate::state::layout;
 use crate::state::live::MAX_ROWS;
 use crate::state::{Input, State};
 use crate::view::render;
+use conductor_learn_mapping::action_keys::ActionKey;
 
 mod host;
 

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use conductor_host::host::status::Status;
-use conductor_learn_mapping::Learned;
+use conductor_learn_mapping::{Learned, action_keys::ActionKey, device_light::DeviceLight};
 
 use super::State;
 use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
-use crate::action_keys::ActionKey;
 use crate::api::{Act, Proposal, Query};
-use crate::device_lights::DeviceLight;
 use crate::input::Screen;
 
 /// How long a control has to rest before what was moved is asked for; longer than the pause in a double tap.

@@ -1,6 +1,6 @@
 //! The light of a mapping that is made: whether there can be one, the output that it takes, and its line.
 
-use conductor_learn_mapping::{HeldLight, Note};
+use conductor_learn_mapping::{HeldLight, Note, device_light, device_light::DeviceLight, likeness::most_alike};
 use conductor_ports::status::{BindingStatus, DiscoveredPort, PortState};
 use conductor_ports::{Direction, Protocol};
 use serde_json::{Value, json};
@@ -9,12 +9,6 @@ use super::State;
 use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::api::{Act, Proposal, Query};
-use crate::device_lights::{self, DeviceLight};
-
-/// Words that tell the two directions of one device apart, and nothing else.
-const WAYS: [&str; 6] = ["in", "out", "input", "output", "capture", "playback"];
-/// Characters of a name that are compared.
-const MAX_COMPARED: usize = 120;
 
 /// A mapping whose light is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +43,7 @@ impl State {
     fn known_light(&self, note: Note) -> Option<Option<&DeviceLight>> {
         let control = self.learn.learned.controls.get(self.learn.at)?;
         let (_, lights) = self.learn.lights.as_ref().filter(|(device, _)| *device == control.device)?;
-        Some(device_lights::light_of(lights, note))
+        Some(device_light::light_of(lights, note))
     }
 
     /// The light whose line is typed, as the device's profile has it.
@@ -92,7 +86,7 @@ impl State {
         let known = self.known_light(request.note).flatten();
         let mut proposal = request.proposal.clone();
         if !text.is_empty() {
-            let Some(on) = device_lights::value(known, text) else {
+            let Some(on) = device_light::value(known, text) else {
                 let why = if known.is_some() { "no colour is called so" } else { "a number, 0 to 127" };
                 let again = Prompt::new("", Line::new(text), Purpose::Light(request));
                 self.overlay = Some(Overlay::Line(Prompt { refused: Some(why.to_owned()), ..again }));
@@ -167,44 +161,8 @@ fn free_output(ports: &[DiscoveredPort], name: &str) -> Option<FreeOutput> {
             && port.bindings.is_empty()
             && port.state != PortState::Ignored
     };
-    let own = pairs(name);
-    let rated = ports.iter().filter(is_free).map(|port| (likeness(&own, &pairs(&port.label)), port));
-    // Of those that are as like, the first.
-    let best = rated.reduce(|best, other| if other.0 > best.0 { other } else { best });
-    let (_, port) = best.filter(|(alike, _)| *alike > 0)?;
+    let free: Vec<&DiscoveredPort> = ports.iter().filter(is_free).collect();
+    let port = free[most_alike(name, free.iter().map(|port| port.label.as_str()))?];
     let by_name = || json!({ "type": "exact_name", "value": port.port.name });
     Some(FreeOutput { label: port.label.clone(), matcher: port.told_apart_by.clone().unwrap_or_else(by_name) })
-}
-
-/// How alike two names are, 0 to 1000: the pairs of characters that both have.
-fn likeness(one: &[(char, char)], other: &[(char, char)]) -> usize {
-    let mut left = other.to_vec();
-    for pair in one {
-        if let Some(at) = left.iter().position(|known| known == pair) {
-            left.swap_remove(at);
-        }
-    }
-    (2000 * (other.len() - left.len())).checked_div(one.len() + other.len()).unwrap_or(0)
-}
-
-/// The pairs of neighbouring characters of a name, whichever direction it is of.
-fn pairs(name: &str) -> Vec<(char, char)> {
-    let name: String = name.chars().take(MAX_COMPARED).collect::<String>().to_lowercase();
-    let words = name.split(|c: char| !c.is_alphanumeric());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty() && !WAYS.contains(word)).collect();
-    let letters: Vec<char> = words.join(" ").chars().collect();
-    letters.iter().copied().zip(letters.iter().copied().skip(1)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_two_directions_of_a_device_are_alike() {
-        let alike = |one: &str, other: &str| likeness(&pairs(one), &pairs(other));
-        assert_eq!(alike("Pads MIDI In", "pads midi out"), 1000);
-        assert!(alike("Pads MIDI 1", "Pads MIDI 2") > alike("Pads MIDI 1", "Synth MIDI 1"));
-        assert_eq!((alike("Pads", "Synth"), alike("", "")), (0, 0));
-    }
 }

@@ -183,7 +183,7 @@ pub(super) fn lights(device: &str) -> FromHost {
         "lights": [{ "id": "pads", "message": "note", "values": ["off = 0", "green = 1", "red = 3"] }],
         "series": [{ "kind": "pad", "controls": ["pad 1: note 36 ch 9"], "light": "pads", "modes": [] }],
     });
-    let lights = crate::device_lights::lights(&profile);
+    let lights = conductor_learn_mapping::device_light::lights(&profile);
     let request = Box::new(Request::Query(Query::Lights(device.to_owned())));
     FromHost::Answered { request, result: Ok(Reply::Lights(device.to_owned(), lights)) }
 }
@@ -201,7 +201,7 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
             Query::DisabledFeatures => Reply::DisabledFeatures(vec![format!("{text} 2")]),
             Query::ActionKeys(action) => {
                 let schema = json!({ "properties": { text: { "description": text } }, "required": [text] });
-                Reply::ActionKeys(action.clone(), crate::action_keys::keys(&schema))
+                Reply::ActionKeys(action.clone(), conductor_learn_mapping::action_keys::keys(&schema))
             }
             Query::Lights(_) => return Err(text.to_owned()),
             Query::Conversations => {

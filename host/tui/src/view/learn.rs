@@ -1,11 +1,10 @@
 //! The screen Learn: what was moved, and the mapping that is made of it.
 
-use conductor_learn_mapping::{Control, Gesture, Unbound};
+use conductor_learn_mapping::{Control, Gesture, Unbound, action_keys::ActionKey};
 use conductor_ports::status::{BindingStatus, DiscoveredPort, SideState};
 use conductor_ports::{Direction, Protocol};
 
 use super::{Part, field, reason, sentence, title};
-use crate::action_keys::ActionKey;
 use crate::input::{Command, Context, key_of};
 use crate::state::State;
 use crate::state::layout;

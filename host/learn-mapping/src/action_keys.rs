@@ -4,19 +4,20 @@ use serde_json::{Map, Value};
 
 /// A key of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ActionKey {
-    pub(crate) name: String,
+pub struct ActionKey {
+    /// As a configuration has it.
+    pub name: String,
     /// Whether it has to be there; of several forms of the action, in each.
-    pub(crate) required: bool,
+    pub required: bool,
     /// Whether its value is written as a text, and as nothing else that is shorter.
-    pub(crate) is_text: bool,
+    pub is_text: bool,
     /// What it is, in a sentence; of one that chooses the form of the action, the values there are.
-    pub(crate) help: String,
+    pub help: String,
 }
 
 /// The keys of an action with this schema, those that have to be there first. Of an action with several forms, those that
 /// all have, and those of each. Empty if the schema names none.
-pub(crate) fn keys(schema: &Value) -> Vec<ActionKey> {
+pub fn keys(schema: &Value) -> Vec<ActionKey> {
     let common = resolved(schema, schema);
     let forms = FORMS.into_iter().find_map(|word| common[word].as_array()).map(Vec::as_slice).unwrap_or_default();
     let forms: Vec<&Value> = forms.iter().map(|form| resolved(form, schema)).collect();

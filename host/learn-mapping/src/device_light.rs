@@ -1,7 +1,8 @@
 //! The lights of a device's controls, read from its profile: enough to call a colour by its name.
 
-use conductor_learn_mapping::Note;
 use serde_json::Value;
+
+use crate::Note;
 
 /// What most lights show when they are dark, where a profile says nothing else.
 const OFF: u8 = 0;
@@ -10,30 +11,30 @@ const MAX_VALUE: u8 = 127;
 
 /// How the lights of some controls are set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DeviceLight {
+pub struct DeviceLight {
     /// What the controls send.
     notes: Vec<Note>,
     /// Whether a controller of the control's number sets it, and not its note.
-    pub(crate) is_controller: bool,
+    pub is_controller: bool,
     /// Where it is not the control's.
-    pub(crate) channel: Option<u8>,
+    pub channel: Option<u8>,
     /// What it can show, by name.
     values: Vec<(String, u8)>,
 }
 
 impl DeviceLight {
     /// What it can show beside being dark.
-    pub(crate) fn colours(&self) -> impl Iterator<Item = &(String, u8)> {
+    pub fn colours(&self) -> impl Iterator<Item = &(String, u8)> {
         self.values.iter().filter(|(name, _)| name != "off")
     }
 
     /// The value at which it is dark.
-    pub(crate) fn off(&self) -> u8 {
+    pub fn off(&self) -> u8 {
         self.values.iter().find(|(name, _)| name == "off").map_or(OFF, |(_, value)| *value)
     }
 
     /// The colour that Tab writes: the first that begins as what is typed, or the one behind that whose whole name is typed.
-    pub(crate) fn next_colour(&self, typed: &str) -> Option<&str> {
+    pub fn next_colour(&self, typed: &str) -> Option<&str> {
         let typed = typed.to_lowercase();
         let names: Vec<&str> = self.colours().map(|(name, _)| name.as_str()).collect();
         match names.iter().position(|name| name.to_lowercase() == typed) {
@@ -44,12 +45,12 @@ impl DeviceLight {
 }
 
 /// The light of the control that sends this note. `None` if it has none that a message of MIDI sets.
-pub(crate) fn light_of(lights: &[DeviceLight], note: Note) -> Option<&DeviceLight> {
+pub fn light_of(lights: &[DeviceLight], note: Note) -> Option<&DeviceLight> {
     lights.iter().find(|light| light.notes.contains(&note))
 }
 
 /// The value that is meant: a number, or the name of a colour. `None` if it is neither.
-pub(crate) fn value(light: Option<&DeviceLight>, typed: &str) -> Option<u8> {
+pub fn value(light: Option<&DeviceLight>, typed: &str) -> Option<u8> {
     let named = light.and_then(|light| light.values.iter().find(|(name, _)| name.eq_ignore_ascii_case(typed)));
     match named {
         Some((_, value)) => Some(*value),
@@ -58,7 +59,7 @@ pub(crate) fn value(light: Option<&DeviceLight>, typed: &str) -> Option<u8> {
 }
 
 /// The lights of a profile, as the tool that returns it has them: of the mode that its device is in as it comes.
-pub(crate) fn lights(profile: &Value) -> Vec<DeviceLight> {
+pub fn lights(profile: &Value) -> Vec<DeviceLight> {
     let first_mode = profile["modes"][0]["name"].as_str();
     let is_first = |series: &&Value| {
         let modes = list(&series["modes"]);
