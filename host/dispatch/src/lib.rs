@@ -132,6 +132,8 @@ pub enum Action {
         queue: MidiQueue,
         /// What they show.
         feedback: Arc<Feedback>,
+        /// The mode whose lights they are, which may be left by now; `None` if they are every mode's.
+        mode: Option<ModeIx>,
     },
     /// An action that is tried again where it fails.
     Retried {
@@ -292,8 +294,9 @@ impl Action {
                 action.hand_over(&envelope as &dyn Fn() -> Envelope, wake)?;
                 shown.map_err(|reason| (queue.name(), reason))
             }
-            Self::LightEnd { queue, feedback } => {
-                queue.try_put(MidiJob::Light(envelope(), Arc::clone(feedback))).map_err(|reason| (queue.name(), reason))
+            Self::LightEnd { queue, feedback, mode } => {
+                let envelope = Envelope { mode: *mode, ..envelope() };
+                queue.try_put(MidiJob::Light(envelope, Arc::clone(feedback))).map_err(|reason| (queue.name(), reason))
             }
             Self::Retried { retry, action } => {
                 let tried = || Envelope { tries: Some(retry.tries()), ..envelope() };

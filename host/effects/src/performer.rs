@@ -128,8 +128,8 @@ impl RecordedActions {
                 self.wait_for(queue, || queue.try_put(light));
                 self.perform(action, envelope);
             }
-            Action::LightEnd { queue, feedback } => {
-                let light = MidiJob::Light(envelope.clone(), Arc::clone(feedback));
+            Action::LightEnd { queue, feedback, mode } => {
+                let light = MidiJob::Light(Envelope { mode: *mode, ..envelope.clone() }, Arc::clone(feedback));
                 self.wait_for(queue, || queue.try_put(light));
             }
             Action::Retried { action, .. } => self.perform(action, envelope),

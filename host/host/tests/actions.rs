@@ -297,6 +297,42 @@ fn a_light_is_on_while_its_control_is_held() {
     );
 }
 
+// ACT-5: neither the mode that a key makes active while it is held, nor a condition, keeps its light from going out.
+#[test]
+fn a_light_ends_with_its_control_whatever_else_has_changed() {
+    let stage = Stage::new(
+        r#"
+        [[modes]]
+        name = "Play"
+        [[modes.mappings]]
+        trigger = { type = "Note", note = 36, device = "pads" }
+        action = { type = "ModeChange", mode = "Shift", lasts = "while_held" }
+        feedback = { fired = { message_type = "NoteOn", note = 36, velocity = 21 }, idle = { message_type = "NoteOn", note = 36, velocity = 1 }, while_held = true }
+        [[modes.mappings]]
+        trigger = { type = "Note", note = 37, device = "pads" }
+        condition = { type = "NoteHeld", note = 38, device = "pads" }
+        action = { type = "Suppress" }
+        consume = true
+        feedback = { fired = { message_type = "NoteOn", note = 37, velocity = 22 }, idle = { message_type = "NoteOn", note = 37, velocity = 2 }, while_held = true }
+        [[modes]]
+        name = "Shift"
+        "#,
+    );
+    let lights = stage.ports.sent("pads").unwrap();
+    let next = || lights.recv_timeout(TEST_TIMEOUT).unwrap();
+    assert_eq!([next(), next()], [[0x90, 36, 1], [0x90, 37, 2]], "they wait");
+    stage.play("pads", [0x90, 36, 99]);
+    assert_eq!(next(), [0x90, 36, 21]);
+    assert_eq!([next(), next()], [[0x80, 36, 0], [0x80, 37, 0]], "the other mode has no lights");
+    stage.play("pads", [0x80, 36, 0]);
+    // The page comes back as it was left, and then the light goes out.
+    assert_eq!([next(), next(), next()], [[0x90, 36, 21], [0x90, 37, 2], [0x90, 36, 1]], "both wait again");
+    for message in [[0x90, 38, 99], [0x90, 37, 99], [0x80, 38, 0], [0x80, 37, 0]] {
+        stage.play("pads", message);
+    }
+    assert_eq!([next(), next()], [[0x90, 37, 22], [0x90, 37, 2]]);
+}
+
 const STATE: &str = r#"
     [[variables]]
     name = "mute"

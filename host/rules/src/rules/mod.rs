@@ -208,14 +208,15 @@ impl<'a> Compiler<'a> {
             .quantize
             .zip(self.clock)
             .and_then(|(grid, clock)| NonZeroU16::new(grid.pulses(clock.beats_per_bar)));
-        let end = self.light_end(mapping, &action, &trigger, path);
+        let end = self.light_end(mapping, &action, &trigger, mode, path);
         let ends = end.is_some();
         if let Some((trigger, action)) = end {
             self.mappings.push(number);
             self.rules.push(RuleSpec {
-                scope: scope.clone(),
                 device: mapping.trigger.device.clone(),
-                // Whatever else the release brings about, and where the condition holds no longer, the light goes out.
+                // Whatever else the release brings about, in whichever mode that is by now, and where the condition holds no
+                // longer, the light goes out.
+                scope: Scope::Global,
                 priority: i32::MAX,
                 consume: suppresses(mapping),
                 quantize,
@@ -251,6 +252,7 @@ impl<'a> Compiler<'a> {
         mapping: &config::Mapping,
         action: &Action,
         trigger: &engine::Trigger,
+        mode: Option<ModeIx>,
         path: &[PathStep<'_>],
     ) -> Option<(engine::Trigger, Action)> {
         let feedback = mapping.feedback.as_ref().filter(|feedback| feedback.while_held)?;
@@ -266,7 +268,8 @@ impl<'a> Compiler<'a> {
                 )
         } else {
             let Action::Shown { queue, feedback, .. } = action else { return None };
-            return end.map(|end| (end, Action::LightEnd { queue: queue.clone(), feedback: Arc::clone(feedback) }));
+            let (queue, feedback) = (queue.clone(), Arc::clone(feedback));
+            return end.map(|end| (end, Action::LightEnd { queue, feedback, mode }));
         };
         self.diagnostics.push(diagnostic);
         None
