@@ -54,13 +54,16 @@ impl Terminal {
     }
 }
 
-/// Has the program begin a session without a terminal, as a service is.
+/// Has the program begin a session without a terminal, as a service is. It ends by SIGHUP, also where these tests are run by
+/// `nohup`.
 fn begins_session(command: &mut Command) {
-    // SAFETY: the call is async-signal-safe, and nothing is allocated between fork and exec.
+    // SAFETY: the calls are async-signal-safe, and nothing is allocated between fork and exec.
     unsafe {
-        command.pre_exec(|| match libc::setsid() {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
+        command.pre_exec(|| {
+            if libc::signal(libc::SIGHUP, libc::SIG_DFL) == libc::SIG_ERR || libc::setsid() == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
         });
     }
 }
