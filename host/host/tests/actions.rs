@@ -313,9 +313,13 @@ fn a_light_ends_with_its_control_whatever_else_has_changed() {
         condition = { type = "NoteHeld", note = 38, device = "pads" }
         action = { type = "Suppress" }
         consume = true
+        priority = 1
         feedback = { fired = { message_type = "NoteOn", note = 37, velocity = 22 }, idle = { message_type = "NoteOn", note = 37, velocity = 2 }, while_held = true }
         [[modes]]
         name = "Shift"
+        [[global_mappings]]
+        trigger = { type = "Note", note = 37, device = "pads" }
+        action = { type = "MidiForward", target = "synth" }
         "#,
     );
     let lights = stage.ports.sent("pads").unwrap();
@@ -331,6 +335,13 @@ fn a_light_ends_with_its_control_whatever_else_has_changed() {
         stage.play("pads", message);
     }
     assert_eq!([next(), next()], [[0x90, 37, 22], [0x90, 37, 2]]);
+    // What another mapping has switched on ends, too: the end of a light keeps no release from it.
+    while stage.synth.try_recv().is_ok() {}
+    for message in [[0x90, 37, 99], [0x80, 37, 0]] {
+        stage.play("pads", message);
+    }
+    let heard = [(); 2].map(|()| stage.synth.recv_timeout(TEST_TIMEOUT).unwrap());
+    assert_eq!(heard, [[0x90, 37, 99], [0x80, 37, 0]]);
 }
 
 const STATE: &str = r#"

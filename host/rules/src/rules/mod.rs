@@ -218,7 +218,6 @@ impl<'a> Compiler<'a> {
                 // longer, the light goes out.
                 scope: Scope::Global,
                 priority: i32::MAX,
-                consume: suppresses(mapping),
                 quantize,
                 name: mapping.name.clone(),
                 place: Place::NONE,
