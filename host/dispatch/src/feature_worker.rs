@@ -35,6 +35,7 @@ use conductor_stdx::doorbell::{self, Doorbell};
 use conductor_stdx::pace::Pace;
 use conductor_stdx::strand::Strand;
 use conductor_stdx::time_slice;
+use conductor_stdx::timer_slack;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError};
 
 use super::ledger::{Owner, Release};
@@ -332,6 +333,7 @@ struct Worker {
 /// What the worker's own thread does, until the end.
 fn own(strand: &Strand<Option<Worker>>, work: &Receiver<Job>, place: &Weak<Place>) {
     time_slice::shorten();
+    timer_slack::remove();
     // Read when it begins and when it has nothing left to do, not at every job.
     let mut busy_since = Instant::now();
     loop {

@@ -12,6 +12,7 @@ use conductor_event::{Event, MidiMessage, ModeIx};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::MidiOut;
 use conductor_stdx::time_slice;
+use conductor_stdx::timer_slack;
 
 use super::clock_message::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
@@ -140,6 +141,7 @@ pub fn start(
     };
     let thread = std::thread::Builder::new().name(format!("midi-out {target}")).spawn(move || {
         time_slice::shorten();
+        timer_slack::remove();
         worker.run(inbox);
     })?;
     Ok((queue, thread))

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use conductor_event::{DeviceEvent, Event, Nanos};
 use conductor_observer::{Observation, Observer};
 use conductor_stdx::pace::CARRY_BUDGET;
+use conductor_stdx::timer_slack;
 use conductor_variables::{Key, Variable};
 
 use super::ledger::{Owner, Release};
@@ -150,7 +151,10 @@ pub fn start(
         holders,
         runs: Runs::default(),
     };
-    let thread = std::thread::Builder::new().name("scripts".into()).spawn(move || runner.run(inbox))?;
+    let thread = std::thread::Builder::new().name("scripts".into()).spawn(move || {
+        timer_slack::remove();
+        runner.run(inbox);
+    })?;
     Ok((queue, thread))
 }
 

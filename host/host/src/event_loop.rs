@@ -33,6 +33,7 @@ use conductor_stdx::doorbell::Carrier;
 use conductor_stdx::pace::CARRY_BUDGET;
 use conductor_stdx::strand::Strand;
 use conductor_stdx::time_slice;
+use conductor_stdx::timer_slack;
 
 /// Inputs that are done before the workers of what fired are seen to.
 const MAX_INPUTS: usize = 64;
@@ -88,6 +89,7 @@ impl Shared {
     /// Does what the engine thread is there for, until the end.
     fn own(&self) {
         time_slice::shorten();
+        timer_slack::remove();
         loop {
             let mut event_loop = self.strand.enter();
             let turn = event_loop.turn();

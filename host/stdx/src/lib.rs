@@ -27,3 +27,4 @@ mod sync;
 pub mod template;
 pub mod thread_use;
 pub mod time_slice;
+pub mod timer_slack;
