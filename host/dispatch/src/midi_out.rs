@@ -355,16 +355,16 @@ impl Worker {
                 let template = if envelope.lets_go() { &feedback.idle } else { &feedback.fired };
                 if let Some(message) = template.as_ref().map(|template| template.message(&envelope))
                     && self.lights.set(envelope.mode, &message)
-                    && let Err(reason) = self.put(&message)
                 {
-                    self.account(&envelope, Err(reason));
+                    let sent = self.put(&message);
+                    self.account(&envelope, sent);
                 }
             }
             MidiJob::Clock(message) => self.tell_clock(|clock, send| clock.follow(message, send)),
-            MidiJob::Message(message) => match self.send(&message, None) {
-                Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
-                Err(reason) => self.counters.failure(&reason),
-            },
+            MidiJob::Message(message) => {
+                let sent = self.send(&message, None);
+                self.count(sent);
+            }
         }
     }
 
@@ -416,8 +416,12 @@ impl Worker {
 
     /// Sends what lights show. Where the port is not there, it gets everything when it comes.
     fn show(&mut self, messages: &[MidiMessage]) {
+        if self.port.is_none() {
+            return;
+        }
         for message in messages {
-            let _ = self.put(message);
+            let sent = self.put(message);
+            self.count(sent);
         }
     }
 
@@ -481,6 +485,14 @@ impl Worker {
             _ => false,
         };
         of_a_feature || self.held.is_on(on)
+    }
+
+    /// Counts a message that no event asked for.
+    fn count(&self, sent: Result<(), Reason>) {
+        match sent {
+            Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
+            Err(reason) => self.counters.failure(&reason),
+        }
     }
 
     fn account(&self, envelope: &Envelope, result: Result<(), Reason>) {

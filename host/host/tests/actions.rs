@@ -212,6 +212,8 @@ fn lights_show_the_mode_and_what_has_fired() {
     assert_eq!([next(), next()], [[0x90, 36, 1], [0x90, 37, 1]]);
     stage.play("pads", [0x90, 37, 99]);
     assert_eq!(next(), [0x90, 37, 99]);
+    let sent = || stage.host.status().outputs.iter().map(|output| output.sent).collect::<Vec<_>>();
+    until(|| sent() == [3]);
     // The fader's own feedback, then the page of the other mode.
     stage.play("keys", [0xB0, 7, 3]);
     assert_eq!(next(), [0xE0, 3, 0]);
