@@ -17,6 +17,7 @@ use conductor_stdx::timer_slack;
 use super::clock_message::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
 use super::ledger::{Ledger, Owner, Release};
+use super::light_states::LightStates;
 use super::lights::{Lights, OutputLights};
 use super::midi_message::MidiTemplate;
 use super::paced_port::{Pace, PacedPort};
@@ -107,8 +108,8 @@ impl std::fmt::Debug for MidiCommand {
 pub type MidiQueue = Queue<MidiJob, MidiCommand>;
 
 /// Starts the worker for the output that configuration calls `target`. It looks whether variables that its lights show are
-/// `stale` when it is woken. In a rehearsal time does not pass by itself: a light that blinks stays on, nothing waits for a slow
-/// port, and of a clock only what its transport does is sent.
+/// `stale` when it is woken, and keeps in `states` what they show. In a rehearsal time does not pass by itself: a light that
+/// blinks stays on, nothing waits for a slow port, and of a clock only what its transport does is sent.
 ///
 /// # Errors
 /// When the system has no thread left.
@@ -116,6 +117,7 @@ pub fn start(
     target: &str,
     observer: Observer,
     stale: Arc<AtomicBool>,
+    states: Arc<LightStates>,
     rehearses: bool,
 ) -> std::io::Result<(MidiQueue, JoinHandle<()>)> {
     let (queue, inbox) = Queue::new(target);
@@ -133,6 +135,7 @@ pub fn start(
         conditioner: Conditioner::default(),
         lights: Lights::default(),
         stale,
+        states,
         rehearses,
         pace: Pace::default(),
         clock: InStep::default(),
@@ -211,6 +214,8 @@ struct Worker {
     lights: Lights,
     /// Whether variables have changed that lights show.
     stale: Arc<AtomicBool>,
+    /// What they show now, for those who look.
+    states: Arc<LightStates>,
     /// What the port was sent of the clock.
     clock: InStep,
     /// Whether time passes only as a script says.
@@ -237,6 +242,7 @@ impl Worker {
                 Next::Job(job) => self.perform(job),
                 Next::Command(MidiCommand::Attach(port)) => {
                     self.port = Some(PacedPort::new(port, self.pace, Instant::now()));
+                    self.report(self.states.forget());
                     self.clock.forget();
                     if std::mem::take(&mut self.ends_all_notes) {
                         self.end((0..16).map(|channel| ActiveOutput::Channel { channel }));
@@ -255,6 +261,7 @@ impl Worker {
                     self.cut_off.append(&mut self.owed);
                     self.pay_at = None;
                     self.port = None;
+                    self.report(self.states.forget());
                 }
                 Next::Command(MidiCommand::EndAllNotes) => self.ends_all_notes = true,
                 Next::Command(MidiCommand::Follow { lights, below, pace, clock }) => {
@@ -358,6 +365,7 @@ impl Worker {
                 {
                     let sent = self.put(&message);
                     self.account(&envelope, sent);
+                    self.note_blinking();
                 }
             }
             MidiJob::Clock(message) => self.tell_clock(|clock, send| clock.follow(message, send)),
@@ -411,7 +419,24 @@ impl Worker {
         self.bytes.clear();
         message.encode(&mut self.bytes);
         let ends = switches_off(message);
-        port.send(&self.bytes, ends, Instant::now).map_err(|error| Reason::Failed(error.to_string()))
+        port.send(&self.bytes, ends, Instant::now).map_err(|error| Reason::Failed(error.to_string()))?;
+        self.report(self.states.sent(message));
+        Ok(())
+    }
+
+    /// Reports that lights show something else, where that is asked for.
+    fn report(&self, is_asked: bool) {
+        if is_asked {
+            self.observer.put(Observation::Lights(Arc::clone(&self.target)));
+        }
+    }
+
+    /// Keeps what lights show that blink, or no longer do.
+    fn note_blinking(&mut self) {
+        for (message, blinks) in self.lights.blinking() {
+            // Without a port it shows nothing, and everything is noted when one comes.
+            self.report(self.port.is_some() && self.states.show(&message, blinks));
+        }
     }
 
     /// Sends what lights show. Where the port is not there, it gets everything when it comes.
@@ -423,6 +448,7 @@ impl Worker {
             let sent = self.put(message);
             self.count(sent);
         }
+        self.note_blinking();
     }
 
     /// Has lights that blink go on or off when it is time.
@@ -539,7 +565,7 @@ mod tests {
     fn an_end_that_the_port_refuses_is_said_again() {
         let (_, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None).unwrap();
-        let (queue, thread) = start("synth", observer, Arc::default(), false).unwrap();
+        let (queue, thread) = start("synth", observer, Arc::default(), Arc::default(), false).unwrap();
         let (heard, hears) = crossbeam_channel::unbounded();
         let is_loose = Arc::new(AtomicBool::new(false));
         queue.command(MidiCommand::Attach(Box::new(LooseCable { is_loose: Arc::clone(&is_loose), heard })));
