@@ -29,6 +29,7 @@ use conductor_host::host::installer::InstallView;
 use conductor_host::host::status::Status;
 use conductor_host::host::{Applied, PlanView};
 use conductor_install::receipt::FeatureInstallReport;
+use conductor_observer::light::DeviceLights;
 use conductor_observer::notification_log::{NotificationPage, NotificationQuery};
 use conductor_package::Contributions;
 use conductor_ports::status::BindingStatus;
@@ -162,6 +163,14 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn play(&self, device: &str, event: &str) -> Result<Played, AskError> {
         self.post("/v1/play", &Play { device: device.to_owned(), event: event.to_owned() })
+    }
+
+    /// What the lights of each output show. The event stream says when that changes, once after each call.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn lights(&self) -> Result<Vec<DeviceLights>, AskError> {
+        self.get("/v1/lights")
     }
 
     /// The modes there are, and the active one.

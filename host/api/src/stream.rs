@@ -38,7 +38,7 @@ pub struct StreamQuery {
     /// What came after this cursor, as far as it is kept; `start` for all that is. Default: from now on.
     #[serde(default)]
     pub after: Option<String>,
-    /// Only these, with commas between them: event, failure, mode, port, reload, plan, lock, diagnostic,
+    /// Only these, with commas between them: event, failure, mode, lights, port, reload, plan, lock, diagnostic,
     /// alert, notification, model, and for the owner chat. Default: all that the client may see.
     #[serde(default)]
     pub kinds: Option<String>,

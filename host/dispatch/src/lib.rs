@@ -31,6 +31,7 @@ pub mod event_numbers;
 pub mod feature_worker;
 mod kept_variables;
 pub mod ledger;
+pub mod light_states;
 pub mod lights;
 pub mod midi_message;
 pub mod midi_out;

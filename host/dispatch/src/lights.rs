@@ -74,11 +74,20 @@ pub struct Lights {
     state: Vec<(Arc<StateLight>, Option<Place>)>,
     /// Whether what blinks is on.
     is_on: bool,
+    /// What blinked when that was asked last.
+    blinking: Page,
 }
 
 impl Default for Lights {
     fn default() -> Self {
-        Self { pages: BTreeMap::new(), below: Arc::default(), active: None, state: Vec::new(), is_on: true }
+        Self {
+            pages: BTreeMap::new(),
+            below: Arc::default(),
+            active: None,
+            state: Vec::new(),
+            is_on: true,
+            blinking: Page::new(),
+        }
     }
 }
 
@@ -153,6 +162,29 @@ impl Lights {
         }
         let pages = self.visible().into_iter().filter_map(|page| self.pages.get(&page));
         pages.flat_map(Page::values).any(|shown| shown.blinks)
+    }
+
+    /// What lights show where the messages that are sent do not say it: those that blink, as they are when they are on, and
+    /// those that blinked when this was asked last and no longer do. With each goes whether it blinks.
+    pub fn blinking(&mut self) -> Vec<(MidiMessage, bool)> {
+        if self.blinking.is_empty() && !self.blink() {
+            return Vec::new();
+        }
+        let visible = self.visible();
+        let pages = visible.iter().filter_map(|page| self.pages.get(page));
+        let mut seen: Page = pages.flatten().map(|(place, shown)| (*place, shown.clone())).collect();
+        let mut found = Vec::new();
+        for (place, Shown { message, .. }) in std::mem::take(&mut self.blinking) {
+            match seen.get(&place) {
+                Some(shown) if shown.blinks => {}
+                Some(shown) => found.push((shown.message.clone(), false)),
+                None => found.push((dark(&message).unwrap_or(message), false)),
+            }
+        }
+        seen.retain(|_, shown| shown.blinks);
+        found.extend(seen.values().map(|shown| (shown.message.clone(), true)));
+        self.blinking = seen;
+        found
     }
 
     /// Has what blinks go on where it is off, and off where it is on. Returns what is to be sent.
@@ -379,15 +411,25 @@ mod tests {
         let mut lights = Lights::default();
         lights.replace(OutputLights { idle: vec![], state: vec![pad] }, Arc::default(), PLAY);
         assert!(!lights.blink() && lights.flip().is_empty());
+        assert_eq!(lights.blinking(), []);
         lights.begin_on();
         set(&variables, "gain", 1.0);
         assert!(lights.refresh().is_empty() && lights.blink(), "it begins with light");
         assert_eq!(lights.flip(), [dark_light(36)]);
         assert_eq!(lights.flip(), [light(36, 5)]);
         assert_eq!(lights.flip(), [dark_light(36)]);
+        assert_eq!(lights.blinking(), [(light(36, 5), true)], "on or off");
         set(&variables, "gain", 0.0);
         assert_eq!(lights.refresh(), [light(36, 5)], "it ends with light");
         assert!(!lights.blink());
+        assert_eq!(lights.blinking(), [(light(36, 5), false)]);
+        assert_eq!(lights.blinking(), []);
+        // One that is off when its page goes is sent nothing.
+        set(&variables, "gain", 1.0);
+        lights.refresh();
+        lights.blinking();
+        assert!(lights.out().is_empty());
+        assert_eq!(lights.blinking(), [(dark_light(36), false)]);
     }
 
     proptest! {

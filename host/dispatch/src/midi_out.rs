@@ -17,6 +17,7 @@ use conductor_stdx::timer_slack;
 use super::clock_message::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
 use super::ledger::{Ledger, Owner, Release};
+use super::light_states::LightStates;
 use super::lights::{Lights, OutputLights};
 use super::midi_message::MidiTemplate;
 use super::paced_port::{Pace, PacedPort};
@@ -107,8 +108,8 @@ impl std::fmt::Debug for MidiCommand {
 pub type MidiQueue = Queue<MidiJob, MidiCommand>;
 
 /// Starts the worker for the output that configuration calls `target`. It looks whether variables that its lights show are
-/// `stale` when it is woken. In a rehearsal time does not pass by itself: a light that blinks stays on, nothing waits for a slow
-/// port, and of a clock only what its transport does is sent.
+/// `stale` when it is woken, and keeps in `states` what they show. In a rehearsal time does not pass by itself: a light that
+/// blinks stays on, nothing waits for a slow port, and of a clock only what its transport does is sent.
 ///
 /// # Errors
 /// When the system has no thread left.
@@ -116,6 +117,7 @@ pub fn start(
     target: &str,
     observer: Observer,
     stale: Arc<AtomicBool>,
+    states: Arc<LightStates>,
     rehearses: bool,
 ) -> std::io::Result<(MidiQueue, JoinHandle<()>)> {
     let (queue, inbox) = Queue::new(target);
@@ -133,6 +135,7 @@ pub fn start(
         conditioner: Conditioner::default(),
         lights: Lights::default(),
         stale,
+        states,
         rehearses,
         pace: Pace::default(),
         clock: InStep::default(),
@@ -211,6 +214,8 @@ struct Worker {
     lights: Lights,
     /// Whether variables have changed that lights show.
     stale: Arc<AtomicBool>,
+    /// What they show now, for those who look.
+    states: Arc<LightStates>,
     /// What the port was sent of the clock.
     clock: InStep,
     /// Whether time passes only as a script says.
@@ -237,6 +242,7 @@ impl Worker {
                 Next::Job(job) => self.perform(job),
                 Next::Command(MidiCommand::Attach(port)) => {
                     self.port = Some(PacedPort::new(port, self.pace, Instant::now()));
+                    self.report(self.states.forget());
                     self.clock.forget();
                     if std::mem::take(&mut self.ends_all_notes) {
                         self.end((0..16).map(|channel| ActiveOutput::Channel { channel }));
@@ -255,6 +261,7 @@ impl Worker {
                     self.cut_off.append(&mut self.owed);
                     self.pay_at = None;
                     self.port = None;
+                    self.report(self.states.forget());
                 }
                 Next::Command(MidiCommand::EndAllNotes) => self.ends_all_notes = true,
                 Next::Command(MidiCommand::Follow { lights, below, pace, clock }) => {
@@ -355,16 +362,17 @@ impl Worker {
                 let template = if envelope.lets_go() { &feedback.idle } else { &feedback.fired };
                 if let Some(message) = template.as_ref().map(|template| template.message(&envelope))
                     && self.lights.set(envelope.mode, &message)
-                    && let Err(reason) = self.put(&message)
                 {
-                    self.account(&envelope, Err(reason));
+                    let sent = self.put(&message);
+                    self.account(&envelope, sent);
+                    self.note_blinking();
                 }
             }
             MidiJob::Clock(message) => self.tell_clock(|clock, send| clock.follow(message, send)),
-            MidiJob::Message(message) => match self.send(&message, None) {
-                Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
-                Err(reason) => self.counters.failure(&reason),
-            },
+            MidiJob::Message(message) => {
+                let sent = self.send(&message, None);
+                self.count(sent);
+            }
         }
     }
 
@@ -411,14 +419,36 @@ impl Worker {
         self.bytes.clear();
         message.encode(&mut self.bytes);
         let ends = switches_off(message);
-        port.send(&self.bytes, ends, Instant::now).map_err(|error| Reason::Failed(error.to_string()))
+        port.send(&self.bytes, ends, Instant::now).map_err(|error| Reason::Failed(error.to_string()))?;
+        self.report(self.states.sent(message));
+        Ok(())
+    }
+
+    /// Reports that lights show something else, where that is asked for.
+    fn report(&self, is_asked: bool) {
+        if is_asked {
+            self.observer.put(Observation::Lights(Arc::clone(&self.target)));
+        }
+    }
+
+    /// Keeps what lights show that blink, or no longer do.
+    fn note_blinking(&mut self) {
+        for (message, blinks) in self.lights.blinking() {
+            // Without a port it shows nothing, and everything is noted when one comes.
+            self.report(self.port.is_some() && self.states.show(&message, blinks));
+        }
     }
 
     /// Sends what lights show. Where the port is not there, it gets everything when it comes.
     fn show(&mut self, messages: &[MidiMessage]) {
-        for message in messages {
-            let _ = self.put(message);
+        if self.port.is_none() {
+            return;
         }
+        for message in messages {
+            let sent = self.put(message);
+            self.count(sent);
+        }
+        self.note_blinking();
     }
 
     /// Has lights that blink go on or off when it is time.
@@ -483,6 +513,14 @@ impl Worker {
         of_a_feature || self.held.is_on(on)
     }
 
+    /// Counts a message that no event asked for.
+    fn count(&self, sent: Result<(), Reason>) {
+        match sent {
+            Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
+            Err(reason) => self.counters.failure(&reason),
+        }
+    }
+
     fn account(&self, envelope: &Envelope, result: Result<(), Reason>) {
         match result {
             Ok(()) => {
@@ -527,7 +565,7 @@ mod tests {
     fn an_end_that_the_port_refuses_is_said_again() {
         let (_, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None).unwrap();
-        let (queue, thread) = start("synth", observer, Arc::default(), false).unwrap();
+        let (queue, thread) = start("synth", observer, Arc::default(), Arc::default(), false).unwrap();
         let (heard, hears) = crossbeam_channel::unbounded();
         let is_loose = Arc::new(AtomicBool::new(false));
         queue.command(MidiCommand::Attach(Box::new(LooseCable { is_loose: Arc::clone(&is_loose), heard })));

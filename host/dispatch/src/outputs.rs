@@ -8,11 +8,13 @@ use std::time::Instant;
 
 use conductor_event::ModeIx;
 use conductor_observer::Observer;
+use conductor_observer::light::DeviceLights;
 use conductor_ports::MidiOut;
 use conductor_variables::{Variable, Watch};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::join_by;
+use super::light_states::LightStates;
 use super::lights::OutputLights;
 use super::midi_out::{self, MidiCommand, MidiQueue};
 use super::paced_port::Pace;
@@ -38,6 +40,7 @@ struct Output {
     thread: JoinHandle<()>,
     /// Whether variables have changed that its lights show.
     stale: Arc<AtomicBool>,
+    light_states: Arc<LightStates>,
 }
 
 /// A worker to be woken when a variable changes, and what says so.
@@ -105,12 +108,14 @@ impl Outputs {
             return Ok(output.queue.clone());
         }
         let stale = Arc::new(AtomicBool::new(false));
-        let (queue, thread) = midi_out::start(target, self.observer.clone(), Arc::clone(&stale), self.rehearses)?;
+        let light_states = Arc::<LightStates>::default();
+        let (told, shows) = (Arc::clone(&stale), Arc::clone(&light_states));
+        let (queue, thread) = midi_out::start(target, self.observer.clone(), told, shows, self.rehearses)?;
         if self.ends_all_notes.load(Ordering::Relaxed) {
             queue.command(MidiCommand::EndAllNotes);
         }
         self.releases.add(Arc::new(queue.clone()));
-        workers.by_target.insert(target.to_owned(), Output { queue: queue.clone(), thread, stale });
+        workers.by_target.insert(target.to_owned(), Output { queue: queue.clone(), thread, stale, light_states });
         Ok(queue)
     }
 
@@ -169,6 +174,17 @@ impl Outputs {
     pub fn follow_something(&self) -> bool {
         let workers = self.workers();
         workers.get_clock || !workers.watched.is_empty()
+    }
+
+    /// What the lights of each show. The next change after that is reported, as [`Observation::Lights`].
+    ///
+    /// [`Observation::Lights`]: conductor_observer::Observation::Lights
+    pub fn lights(&self) -> Vec<DeviceLights> {
+        let workers = self.workers();
+        let outputs = workers.by_target.iter();
+        outputs
+            .map(|(device, output)| DeviceLights { device: device.clone(), lights: output.light_states.look() })
+            .collect()
     }
 
     /// Every way there is.

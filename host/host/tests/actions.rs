@@ -11,6 +11,8 @@ use conductor_config as config;
 use conductor_dispatch::QUEUE_CAPACITY;
 use conductor_dispatch::desktop::recorded::Recording;
 use conductor_host::host::Host;
+use conductor_observer::Observation;
+use conductor_observer::light::{Light, LightMessage};
 use conductor_ports::simulated::SimulatedPorts;
 use conductor_ports::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
 use crossbeam_channel::{Receiver, Sender};
@@ -212,6 +214,22 @@ fn lights_show_the_mode_and_what_has_fired() {
     assert_eq!([next(), next()], [[0x90, 36, 1], [0x90, 37, 1]]);
     stage.play("pads", [0x90, 37, 99]);
     assert_eq!(next(), [0x90, 37, 99]);
+    let sent = || stage.host.status().outputs.iter().map(|output| output.sent).collect::<Vec<_>>();
+    until(|| sent() == [3]);
+    // Whoever looks hears of the next change, and of none after it until they look again.
+    let observations = stage.host.subscribe();
+    let shown = |stage: &Stage| {
+        let outputs = stage.host.lights();
+        assert!(outputs.len() == 1 && outputs[0].device == "pads", "{outputs:?}");
+        outputs[0].lights.iter().map(|light| (light.number, light.value)).collect::<Vec<_>>()
+    };
+    let changed = || observations.try_iter().filter(|seen| matches!(seen, Observation::Lights(_))).count();
+    assert_eq!(shown(&stage), [(36, 1), (37, 99)]);
+    stage.play("pads", [0x90, 37, 98]);
+    stage.play("pads", [0x90, 37, 99]);
+    assert_eq!([next(), next()], [[0x90, 37, 98], [0x90, 37, 99]]);
+    until(|| changed() == 1);
+    until(|| shown(&stage) == [(36, 1), (37, 99)]);
     // The fader's own feedback, then the page of the other mode.
     stage.play("keys", [0xB0, 7, 3]);
     assert_eq!(next(), [0xE0, 3, 0]);
@@ -229,8 +247,10 @@ fn lights_show_the_mode_and_what_has_fired() {
             .iter()
             .all(|port| port.port.name != "pads" || port.port.direction == Direction::Input)
     });
+    until(|| shown(&stage).is_empty());
     stage.ports.plug("pads", Direction::Output);
     assert_eq!([next(), next(), next()], [[0x90, 36, 1], [0x90, 37, 99], [0xE0, 3, 0]]);
+    until(|| shown(&stage) == [(36, 1), (37, 99)]);
     stage.host.stop();
     assert_eq!([next(), next()], [[0x80, 36, 0], [0x80, 37, 0]]);
 }
@@ -404,10 +424,21 @@ fn lights_show_what_variables_hold() {
     assert_eq!(next(), [0xE0, 0x7F, 0x7F]);
     // It goes off and on as long as it is muted, from the next change on with light.
     assert_eq!([stage.next(), stage.next(), stage.next()], [[0xB0, 20, 127], [0xB0, 20, 0], [0xB0, 20, 127]]);
+    // On or off, it is known as one that blinks.
+    let ring = |blinks| {
+        let outputs = stage.host.lights();
+        let lights = outputs.iter().filter(|output| output.device == "synth").flat_map(|output| &output.lights);
+        let expected = Light { message: LightMessage::Cc, channel: 0, number: 20, value: 127, blinks };
+        lights.copied().collect::<Vec<_>>() == [expected]
+    };
+    until(|| ring(true));
+    assert_eq!(stage.next(), [0xB0, 20, 0]);
+    assert!(ring(true));
 
     stage.play("keys", [0xB0, 1, 0]);
     assert!(mute(0));
     assert_eq!(next(), [0x90, 36, 21], "the mode above has no other light there");
+    until(|| ring(false));
     stage.play("keys", [0xB0, 2, 0]);
     assert_eq!(next(), [0x80, 36, 0]);
     assert!(mute(1));
@@ -737,7 +768,7 @@ fn a_rule_decides_when_it_fires_and_ends_what_it_began() {
     let changed = stage.host.subscribe();
     let mode = |wanted: &str| loop {
         let observation = changed.recv_timeout(TEST_TIMEOUT).unwrap();
-        if matches!(&observation, conductor_observer::Observation::Mode(mode) if **mode == *wanted) {
+        if matches!(&observation, Observation::Mode(mode) if **mode == *wanted) {
             break;
         }
     };

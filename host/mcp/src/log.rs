@@ -114,7 +114,11 @@ fn level(observation: &Observation) -> Option<LoggingLevel> {
         Observation::Lock(_) | Observation::Plan(_) => Some(LoggingLevel::Notice),
         Observation::Sink(message) if message.kind == SinkKind::Notification => Some(LoggingLevel::Notice),
         Observation::Mode(_) | Observation::Port(_) | Observation::Reload(_) => Some(LoggingLevel::Info),
-        Observation::Event(_) | Observation::Sink(_) | Observation::Chat(_) | Observation::Model(_) => None,
+        Observation::Event(_)
+        | Observation::Lights(_)
+        | Observation::Sink(_)
+        | Observation::Chat(_)
+        | Observation::Model(_) => None,
     }
 }
 

@@ -46,6 +46,11 @@ pub enum ObservationView {
         /// Its name.
         mode: String,
     },
+    /// Lights of an output show something else than when `GET /v1/lights` was last asked. Once after each answer.
+    Lights {
+        /// What rules call the output.
+        device: String,
+    },
     /// A feature says something.
     Message {
         /// Its id.
@@ -121,6 +126,7 @@ pub enum Kind {
     Event,
     Failure,
     Mode,
+    Lights,
     Port,
     Reload,
     Plan,
@@ -134,10 +140,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [(&str, Self); 12] = [
+    pub const ALL: [(&str, Self); 13] = [
         ("event", Self::Event),
         ("failure", Self::Failure),
         ("mode", Self::Mode),
+        ("lights", Self::Lights),
         ("port", Self::Port),
         ("reload", Self::Reload),
         ("plan", Self::Plan),
@@ -155,6 +162,7 @@ impl Kind {
             Observation::Event(_) => Self::Event,
             Observation::Failure(_) => Self::Failure,
             Observation::Mode(_) => Self::Mode,
+            Observation::Lights(_) => Self::Lights,
             Observation::Port(_) | Observation::PortTrouble(_) => Self::Port,
             Observation::Reload(_) | Observation::Refused(_) => Self::Reload,
             Observation::Plan(_) => Self::Plan,
@@ -203,6 +211,7 @@ impl ObservationView {
                 reason: failure.reason.to_string(),
             },
             Observation::Mode(mode) => Self::Mode { mode: mode.to_string() },
+            Observation::Lights(device) => Self::Lights { device: device.to_string() },
             Observation::Port(text) => Self::Port { text: text.clone(), trouble: false },
             Observation::PortTrouble(text) => Self::Port { text: text.clone(), trouble: true },
             Observation::Reload(text) => Self::Reload { text: text.clone(), trouble: false },
@@ -316,6 +325,12 @@ mod tests {
         assert_eq!(reloads.each_ref().map(Kind::of), [Kind::Reload; 2]);
         assert_eq!(shown(&reloads[0]), json!({ "kind": "reload", "text": "new", "trouble": false }));
         assert_eq!(shown(&reloads[1]), json!({ "kind": "reload", "text": "old", "trouble": true }));
+    }
+
+    #[test]
+    fn of_lights_it_is_said_whose_they_are() {
+        let lights = Observation::Lights("pads".into());
+        assert_eq!((Kind::of(&lights), shown(&lights)), (Kind::Lights, json!({ "kind": "lights", "device": "pads" })));
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn weight(observation: &Observation) -> usize {
             _ => 0,
         },
         Observation::Failure(failure) => failure.worker.len() + failure.reason.to_string().len(),
-        Observation::Mode(mode) => mode.len(),
+        Observation::Mode(text) | Observation::Lights(text) => text.len(),
         Observation::Plan(news) => news.description.len(),
         Observation::Lock(news) => news.by.len(),
         Observation::Chat(news) => news.event.len(),

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 
 pub mod failure;
 pub mod history;
+pub mod light;
 pub mod notification_log;
 pub mod sink_message;
 
@@ -56,6 +57,8 @@ pub enum Observation {
     Port(String),
     /// A port or a backend can't be had, as text.
     PortTrouble(String),
+    /// Lights of this output show something else than when they were last looked at. Once after each look.
+    Lights(Arc<str>),
     /// A feature says something.
     Sink(SinkMessage),
     /// Something became of a plan.
@@ -399,8 +402,8 @@ impl Inner {
                 tracing::info!("mode: {mode}");
                 self.mode = Some(Arc::clone(mode));
             }
-            // The audit has them; what was said is nothing for the log.
-            Observation::Plan(_) | Observation::Chat(_) => {}
+            // The audit has them; what was said, and what lights show, is nothing for the log.
+            Observation::Plan(_) | Observation::Chat(_) | Observation::Lights(_) => {}
             Observation::Model(ModelChange { model, error: None }) => tracing::info!("the model {model} answers"),
             Observation::Model(ModelChange { model, error: Some(error) }) => {
                 tracing::warn!("the model {model} gives no answer: {error}");

@@ -14,6 +14,7 @@ use crate::error::{Body, Code, ErrorResponse};
 use crate::route::{Route, get, post};
 use crate::scope::{By, Scope};
 use conductor_host::host::{ChangeError, Host, PlayError};
+use conductor_observer::light::DeviceLights;
 use conductor_ports::status::{BindingStatus, DiscoveredPort};
 
 pub(super) fn routes() -> Vec<Route> {
@@ -21,6 +22,12 @@ pub(super) fn routes() -> Vec<Route> {
         get::<Ports>("/v1/ports", "listPorts", "Every port of every protocol, with its state").by(ports),
         get::<Vec<BindingStatus>>("/v1/bindings", "listBindings", "Every binding of the configuration, and its health")
             .by(bindings),
+        get::<Vec<DeviceLights>>(
+            "/v1/lights",
+            "listLights",
+            "What the lights of each MIDI output show; the event stream says when that changes",
+        )
+        .by(lights),
         post::<Muted>("/v1/mute", "mute", "Stop hearing a device until the host ends, or hear it again")
             .body::<Mute>()
             .refuses(&[404, 423])
@@ -49,6 +56,10 @@ async fn ports(State(host): State<Arc<Host>>) -> Json<Ports> {
 
 async fn bindings(State(host): State<Arc<Host>>) -> Json<Vec<BindingStatus>> {
     Json(host.ports().bindings)
+}
+
+async fn lights(State(host): State<Arc<Host>>) -> Json<Vec<DeviceLights>> {
+    Json(host.lights())
 }
 
 /// Which device, and whether it is to be muted.

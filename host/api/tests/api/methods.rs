@@ -203,6 +203,7 @@ fn types_hold_all_that_a_host_says() {
     until(&|| client.ports().unwrap().ports.iter().any(|found| found.connected));
     assert_eq!(written(client.ports()), read("/v1/ports"));
     assert_eq!(written(client.bindings()), read("/v1/bindings"));
+    assert_eq!(written(client.lights()), read("/v1/lights"));
     // What is in front may become known in between.
     let profiles = client.profiles().unwrap().profiles;
     assert_eq!(written(Ok(&profiles)), read("/v1/profiles")["profiles"]);

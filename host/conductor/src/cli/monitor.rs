@@ -19,8 +19,8 @@ use serde::Deserialize;
 const MAX_COLUMNS: usize = 1000;
 
 pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
-    // What is said in conversations is for `conductor chat`.
-    let names = Kind::ALL.iter().filter(|(_, kind)| *kind != Kind::Chat).map(|(name, _)| *name);
+    // What is said in conversations is for `conductor chat`, and what lights show for those who draw them.
+    let names = Kind::ALL.iter().filter(|(_, kind)| !matches!(kind, Kind::Chat | Kind::Lights)).map(|(name, _)| *name);
     let which = StreamQuery { after: None, kinds: Some(names.collect::<Vec<_>>().join(",")) };
     let watched = Client::new(&places.home).events(&which, |item| print(&item.what, json));
     if if_running(watched)?.is_some() {
@@ -102,6 +102,7 @@ fn words(view: &ObservationView) -> (String, String) {
             format!("{:>12.6} s  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e9)
         }
         ObservationView::Mode { mode } => format!("{:>14}  mode {mode}", ""),
+        ObservationView::Lights { device } => format!("{:>14}  lights of {device}", ""),
         ObservationView::Message { feature, sink, text, .. } => format!("{:>14}  {feature} ({sink}): {text}", ""),
         ObservationView::Port { text, .. } | ObservationView::Reload { text, .. } => format!("{:>14}  {text}", ""),
         ObservationView::Plan { step, plan, who, description } => {

@@ -11,6 +11,7 @@ use crate::control::plan::PlanError;
 use conductor_audit::caller::Caller;
 use conductor_audit::{AuditError, Chain, Entry, Kind, Row};
 use conductor_config::{Diagnostics, Severity, Source};
+use conductor_observer::light::DeviceLights;
 use conductor_observer::notification_log::{self, NotificationPage, NotificationQuery};
 use conductor_observer::{LockChange, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
@@ -87,6 +88,11 @@ impl Host {
     /// All ports, all bindings, and the backends that can't be reached.
     pub fn ports(&self) -> PortsStatus {
         self.supervisor.status()
+    }
+
+    /// What the lights of each output show. The next change of those of an output is reported.
+    pub fn lights(&self) -> Vec<DeviceLights> {
+        self.workers.outputs.lights()
     }
 
     /// The active mode, where there are any, and all of them in the configuration's order.

@@ -61,7 +61,7 @@ impl State {
     pub(super) fn take_item(&mut self, item: &StreamItem) {
         let what = &item.what;
         // Conversations are read from the host, which has all of them; that something came is the sign to.
-        self.is_changed |= !matches!(what, ObservationView::Chat { .. });
+        self.is_changed |= !matches!(what, ObservationView::Chat { .. } | ObservationView::Lights { .. });
         let age = self.age(what);
         self.live.take(what, self.now, age);
         match what {
@@ -102,7 +102,10 @@ impl State {
                 self.requests.ask(Query::Status);
                 self.ask_for_all();
             }
-            ObservationView::Failure { .. } | ObservationView::Message { .. } | ObservationView::Model { .. } => {}
+            ObservationView::Failure { .. }
+            | ObservationView::Lights { .. }
+            | ObservationView::Message { .. }
+            | ObservationView::Model { .. } => {}
         }
     }
 

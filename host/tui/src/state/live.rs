@@ -251,8 +251,8 @@ impl Live {
             ObservationView::Lock { locked, by } => {
                 (RowKind::Change, "", format!("the show was {} by {by}", if *locked { "locked" } else { "unlocked" }))
             }
-            // The conversation itself is on its own screen.
-            ObservationView::Chat { .. } => return,
+            // The conversation itself is on its own screen; lights are not drawn.
+            ObservationView::Chat { .. } | ObservationView::Lights { .. } => return,
             ObservationView::Model { model, error: None } => {
                 (RowKind::Change, "", format!("the model {model} answers"))
             }

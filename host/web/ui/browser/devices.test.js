@@ -281,12 +281,20 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.press('Apply')
     await tab.find('.notice', 'Applied: Set the light of verse.')
     await heard(LIGHTS, '90 51 05')
+    await tab.find('[data-control="note 81 0"][data-light=red]')
     await midi.play(PADS, '90 51 64')
     await peer.came('/verse')
     await heard(LIGHTS, '90 51 15')
+    await tab.find('[data-control="note 81 0"][data-light=green] .shown', 'green')
+    assert.deepEqual(await tab.violations(), [])
     // It is lit while it is held, unless it is said to stay.
     await midi.play(PADS, '80 51 00')
     await until('what it shows while it waits', () => midi.heard(LIGHTS).at(-1) === '90 51 05')
+    await tab.find('[data-control="note 81 0"][data-light=red]')
+    // A page that is opened later knows it as well, and says it.
+    await tab.go('?device=pads')
+    const said = await tab.find('[data-control="note 81 0"][data-light=red]')
+    assert.match(await said.evaluate((one) => one.getAttribute('aria-label')), /, light: red, mapped: /)
     // It is shown as it is, and taken back where the hand is.
     await tab.press('pad 1,')
     await tab.find('dialog [data-lights]', 'verse')
@@ -295,6 +303,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.escape()
     await tab.press('Undo')
     await tab.find('.notice', 'Undone')
+    await tab.gone('[data-control="note 81 0"][data-light]')
   })
 
   // SHL-4

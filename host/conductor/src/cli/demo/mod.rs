@@ -200,7 +200,8 @@ impl Show {
                 Observation::Mode(mode) => self.screen.note(&format!("mode: {mode}")),
                 Observation::Failure(failure) => self.screen.missing(&failure.reason.to_string()),
                 Observation::PortTrouble(text) | Observation::Refused(text) => self.screen.missing(&text),
-                Observation::Port(_)
+                Observation::Lights(_)
+                | Observation::Port(_)
                 | Observation::Reload(_)
                 | Observation::Sink(_)
                 | Observation::Plan(_)

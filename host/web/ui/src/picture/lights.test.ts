@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { parseEvent } from '../stream/event-text'
-import { canHold, isHeld, lightChanges, lightValues, mappingsOf, shownOf } from './lights'
+import { canHold, isHeld, lightChanges, lightStates, lightValues, mappingsOf, shownLight, shownOf } from './lights'
 
 const palette = { id: 'palette', message: 'note', channel: 0, values: ['red = 5', 'off = 0', 'deep blue = 45', 'nonsense', 'loud = 900'] }
 const pad = parseEvent('note-on 36 100 ch 9')
@@ -13,6 +13,38 @@ const mapping = (trigger: Record<string, unknown>, feedback?: Record<string, unk
 test('a light can show what its device can, off first', () => {
   expect(lightValues(palette)).toEqual([{ name: 'off', value: 0 }, { name: 'red', value: 5 }, { name: 'deep blue', value: 45 }])
   expect(lightValues({ ...palette, message: 'sysex' })).toEqual([])
+})
+
+describe('what a light shows', () => {
+  const set = (value: number, blinks = false, channel = 0) => lightStates([{ message: 'note', channel, number: 36, value, blinks }])
+
+  test('is called and coloured as its device calls it', () => {
+    expect(shownLight(palette, pad, set(5))).toEqual({ name: 'red', colour: '#e5322d', isDim: false, blinks: false, isSwitched: false })
+    expect(shownLight(palette, pad, set(45))).toMatchObject({ name: 'deep blue', colour: '#2b6cff' })
+    // Neither a word of every object nor a number without a name is a colour.
+    const odd = { ...palette, values: ['constructor = 1'] }
+    expect(shownLight(odd, pad, set(1))).toMatchObject({ name: 'constructor', colour: '#ffd98a' })
+    expect(shownLight(palette, pad, set(6))).toMatchObject({ name: '6', colour: '#ffd98a' })
+    const one = { id: 'green', message: 'note', values: ['off = 0', 'on = 1', 'dim = 2'] }
+    expect(shownLight(one, pad, set(1, false, 9))).toMatchObject({ name: 'on', colour: '#22b14c', isDim: false })
+    expect(shownLight(one, pad, set(2, false, 9))).toMatchObject({ colour: '#22b14c', isDim: true })
+  })
+
+  test('is nothing where it is dark, of another control, or set by what no note or control change is', () => {
+    expect(shownLight(palette, pad, set(0))).toBeNull()
+    const bits = { ...palette, values: ['off = 12', 'red = 15'] }
+    expect([shownLight(bits, pad, set(12)), shownLight(bits, pad, set(0))]).toEqual([null, null])
+    expect(shownLight(palette, pad, set(5, false, 9))).toBeNull()
+    expect(shownLight(palette, parseEvent('note-on 37 100'), set(5))).toBeNull()
+    expect(shownLight({ ...palette, message: 'cc' }, pad, set(5))).toBeNull()
+    expect(shownLight(palette, pad, lightStates([]))).toBeNull()
+  })
+
+  test('blinks by itself, or as the host has it', () => {
+    const blinking = { ...palette, values: ['red = 5', 'red blinking = 4'] }
+    expect(shownLight(blinking, pad, set(4))).toMatchObject({ colour: '#e5322d', blinks: true, isSwitched: false })
+    expect(shownLight(blinking, pad, set(5, true))).toMatchObject({ name: 'red', blinks: true, isSwitched: true })
+  })
 })
 
 test('the mappings of a control are those whose trigger names it, however it is written', () => {

@@ -1,5 +1,6 @@
-// Lights of a drawn device: what a control's light can show, which mappings it shows, and what a choice changes.
+// Lights of a drawn device: what a control's light can show and shows now, which mappings it shows, and what a choice changes.
 
+import type { Light } from '../api/types'
 import type { BatchChange } from '../mapping/batch'
 import type { EventParts } from '../stream/event-text'
 import type { DeviceLight } from './picture'
@@ -39,6 +40,59 @@ export function lightValues(light: DeviceLight): LightValue[] {
     return name && Number(value) <= 127 ? [{ name, value: Number(value) }] : []
   })
   return [...values.filter(({ name }) => name === 'off'), ...values.filter(({ name }) => name !== 'off')]
+}
+
+/** What a light shows now. */
+export interface ShownLight {
+  /** As its device calls it; the number where that has no name. */
+  name: string
+  /** As CSS has it. */
+  colour: string
+  isDim: boolean
+  blinks: boolean
+  /** Whether it blinks without its name saying so: the host has it go on and off. */
+  isSwitched: boolean
+}
+
+/** Colours by the words that profiles have for them. */
+const COLOURS = new Map([
+  ['red', '#e5322d'], ['orange', '#f57c00'], ['amber', '#ffb300'], ['yellow', '#f9e000'], ['green', '#22b14c'], ['cyan', '#19c5d9'],
+  ['blue', '#2b6cff'], ['purple', '#8e44dd'], ['violet', '#8e44dd'], ['magenta', '#e03fd8'], ['pink', '#ff5fa8'], ['white', '#ffffff'],
+])
+/** Of a light whose colour is not known. */
+const ANY_COLOUR = '#ffd98a'
+const DIM = new Set(['dim', 'half', 'low'])
+const BLINKING = new Set(['blinking', 'blink', 'flashing', 'flash', 'pulsing', 'pulse'])
+
+/** What tells lights of a device apart. */
+function lightKey(message: string, number: number | null, channel: number): string {
+  return `${message} ${number} ${channel}`
+}
+
+/** What the lights of a device were set to, by what tells them apart. */
+export function lightStates(lights: readonly Light[]): ReadonlyMap<string, Light> {
+  return new Map(lights.map((one) => [lightKey(one.message, one.number, one.channel), one]))
+}
+
+/** What the light of a control shows; `null` if it is dark, or nothing was sent to it. */
+export function shownLight(light: DeviceLight, parts: EventParts, states: ReadonlyMap<string, Light>): ShownLight | null {
+  const state = states.get(lightKey(light.message, parts.number, light.channel ?? parts.channel ?? 0))
+  if (!state) return null
+  const named = lightValues(light).find(({ value }) => value === state.value)
+  if (named ? named.name === 'off' : state.value === 0) return null
+  const name = named?.name ?? String(state.value)
+  const words = wordsOf(name)
+  // "on" is in the colour that the light is called by.
+  const colour = [...words, ...(named ? wordsOf(light.id) : [])].map((word) => COLOURS.get(word)).find((one) => one !== undefined)
+  const blinksByName = words.some((word) => BLINKING.has(word))
+  return {
+    name, colour: colour ?? ANY_COLOUR, isDim: words.some((word) => DIM.has(word)),
+    blinks: blinksByName || state.blinks, isSwitched: state.blinks && !blinksByName,
+  }
+}
+
+function wordsOf(name: string): string[] {
+  return name.toLowerCase().split(/[^a-z]+/).filter(Boolean)
 }
 
 /** A number as a configuration writes it: `36`, `"36"`, `"C4"` (60), `"ch10"` (9); `null` for what is none. */

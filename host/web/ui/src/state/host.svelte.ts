@@ -18,6 +18,8 @@ export interface Mapping {
 
 /** How often what changes without a word of the stream (counters, rates, health) is asked for, in milliseconds. */
 const STATUS_EVERY = 3000
+/** How often lights are asked for at most, in milliseconds: they may change with each event. */
+const LIGHTS_EVERY = 100
 
 class Host {
   stream = $state<StreamState>('connecting')
@@ -49,6 +51,8 @@ class Host {
   readonly receipts = new Resource(() => get('/v1/receipts'))
   readonly models = new Resource(() => get('/v1/models'))
   readonly skills = new Resource(() => get('/v1/skills'))
+  /** What lights show, while that is drawn. */
+  readonly lights = new Resource(() => get('/v1/lights'))
 
   /** The inputs that are there, by what their events are called. */
   readonly inputs = $derived.by(() => {
@@ -62,6 +66,11 @@ class Host {
   readonly aliases = $derived(new Set((this.status.value?.bindings ?? []).map((binding) => binding.alias)))
 
   #connection: StreamConnection | null = null
+  /** How many pictures draw lights. */
+  #lightsDrawn = 0
+  /** When lights were asked for last, by the page's clock in milliseconds. */
+  #lightsAsked = 0
+  #lightsTimer: number | null = null
 
   /** Begins: the stream, and what every page needs. */
   start(): void {
@@ -77,7 +86,7 @@ class Host {
     const connection = new StreamConnection({
       open: (path) => new WebSocket(path) as unknown as Socket,
       item: (item) => {
-        if (item.kind !== 'chat') batch.push(item)
+        if (item.kind !== 'chat' && item.kind !== 'lights') batch.push(item)
         this.#follow(item)
       },
       state: (state) => {
@@ -108,12 +117,32 @@ class Host {
     this.#connection?.retry()
   }
 
+  /** Has it be known what lights show, until the function is called that it gives. */
+  drawLights(): () => void {
+    this.#lightsDrawn += 1
+    this.#askForLights()
+    return () => {
+      this.#lightsDrawn -= 1
+    }
+  }
+
+  /** The host says once after each answer that it is no longer true: so it says nothing where nothing is drawn. */
+  #askForLights(): void {
+    if (this.#lightsDrawn === 0 || this.#lightsTimer !== null) return
+    this.#lightsTimer = window.setTimeout(() => {
+      this.#lightsTimer = null
+      this.#lightsAsked = performance.now()
+      void this.lights.load()
+    }, Math.max(0, this.#lightsAsked + LIGHTS_EVERY - performance.now()))
+  }
+
   /** Asks for everything anew that pages have open. */
   refresh(): void {
     for (const resource of [this.status, this.plans, this.undo, this.redo, this.mappings]) void resource.load()
     for (const resource of [this.overlaps, this.tools, this.receipts, this.models, this.skills]) {
       if (resource.value !== null) void resource.load()
     }
+    this.#askForLights()
   }
 
   /** The protocol of a device's events. */
@@ -156,6 +185,9 @@ class Host {
       case 'mode':
       case 'lock':
         void this.status.load()
+        break
+      case 'lights':
+        this.#askForLights()
         break
       case 'model':
         if (this.models.value) void this.models.load()

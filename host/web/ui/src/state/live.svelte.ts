@@ -12,7 +12,7 @@ import type { Mapping } from './host.svelte'
 export interface Row {
   /** Rises with each row. */
   id: number
-  kind: Exclude<StreamItem['kind'], 'chat'>
+  kind: Exclude<StreamItem['kind'], 'chat' | 'lights'>
   /** Nanoseconds since the host started; `null` where the host says none. */
   at: number | null
   device: string

@@ -36,6 +36,7 @@ test.each<[string, Partial<Filter>, number[]]>([
 
 test('what has its place elsewhere is no row', () => {
   expect(rowOf({ kind: 'chat', cursor: '1', conversation: 1, number: 2 } as unknown as StreamItem, 0)).toBeNull()
+  expect(rowOf({ kind: 'lights', cursor: '1', device: 'pads' }, 0)).toBeNull()
   expect(rowOf({ kind: 'from-a-later-version', cursor: '1' } as unknown as StreamItem, 0)).toBeNull()
 })
 

@@ -153,6 +153,8 @@ export const de: Record<keyof typeof en, string> = {
   'picture.no-device': 'Kein Eingang ist da. Schließen Sie einen Controller an, oder binden Sie einen OSC-Port.',
   'picture.control': '{name}, {percent} %',
   'picture.mapped': 'zugeordnet: {what}',
+  'picture.light': 'Licht: {name}',
+  'picture.light-blinks': 'Licht: {name}, blinkt',
   'picture.show': 'Bild zeigen',
   'flow.show': 'Signalfluss zeigen',
   'flow.title': 'Signalfluss',

@@ -151,6 +151,8 @@ export const en = {
   'picture.no-device': 'No input is there. Plug in a controller, or bind an OSC port.',
   'picture.control': '{name}, {percent} %',
   'picture.mapped': 'mapped: {what}',
+  'picture.light': 'light: {name}',
+  'picture.light-blinks': 'light: {name}, blinking',
   'picture.show': 'Show the picture',
   'flow.show': 'Show the signal flow',
   'flow.title': 'Signal flow',
