@@ -278,6 +278,17 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.escape()
     await tab.find('[role=row]', 'afar')
     assert.deepEqual(await tab.violations(), [])
+    // The list of mappings says it in words, with its device's name for the control; how it is written is shown where it is asked for.
+    await tab.go('mappings')
+    const row = 'tr[data-place="modes/0/mappings/3"]'
+    await tab.find(`${row} td`, 'pad 1 (Note G♯3), from grid only, when it is pressed')
+    await tab.find(`${row} td`, `sends /from-afar to 127.0.0.1:${peer.port}`)
+    await tab.enter('Search mappings', 'pad 1')
+    await tab.find('[role=status]', '1 of 4 mappings')
+    await tab.click(`${row} button`, 'As written')
+    await tab.find('dialog p', 'trigger = {')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.escape()
     await stage.ask('POST', '/v1/undo')
   })
 
