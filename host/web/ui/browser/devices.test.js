@@ -298,6 +298,35 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
   })
 
   // SHL-4
+  test('the light of a mapping is seen, changed and taken away where the mapping is changed', async () => {
+    const open = async () => {
+      await tab.click('tr[data-place="modes/0/mappings/0"] button', 'Change')
+      await tab.find('dialog [data-new-light]', 'While it waits')
+      await tab.find('dialog label', 'address')
+    }
+    const chosen = () => tab.page.evaluate(() => [...document.querySelectorAll('dialog [data-new-light] select')].map((one) => one.selectedOptions[0]?.textContent))
+    await tab.go('mappings')
+    await open()
+    assert.deepEqual(await chosen(), ['nothing', 'nothing'])
+    await tab.choose('While it is held', 'green')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', 'Change the mapping verse, and its light.')
+    await tab.find('dialog [data-plan]', 'while_held')
+    await tab.apply()
+    await until('it is written', async () => /while_held = true/.test(await stage.config()))
+    await tab.go('mappings')
+    await open()
+    assert.deepEqual(await chosen(), ['off', 'green'])
+    await tab.choose('While it is held', 'nothing')
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', 'and its light')
+    await tab.apply()
+    await until('it is taken away', async () => !/feedback|while_held/.test(await stage.config()))
+    for (let count = 0; count < 2; count += 1) await stage.ask('POST', '/v1/undo')
+  })
+
+  // SHL-4
   test('a pad whose device has no output says so, and gets the port that is like its input: by keyboard alone', async () => {
     const own = `player:${GRID} lights`
     for (const name of ['Other Sampler', `${GRID} lights`]) await midi.synth(name)

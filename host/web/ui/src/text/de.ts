@@ -268,6 +268,7 @@ export const de: Record<keyof typeof en, string> = {
   'map.light-ends': 'An, solange es gehalten wird: Das Loslassen macht es dunkel.',
   'map.plan': 'Zuordnen: {what}.',
   'map.plan-with-binding': '{alias} binden und zuordnen: {what}.',
+  'map.change-plan': 'Die Zuordnung {name} und ihr Licht ändern.',
   'way.press': 'wenn es gedrückt wird',
   'way.release': 'wenn es losgelassen wird',
   'way.long-press': 'wenn es eine halbe Sekunde gehalten wird',

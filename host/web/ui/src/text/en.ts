@@ -266,6 +266,7 @@ export const en = {
   'map.light-ends': 'Lit while it is held: the release makes it dark.',
   'map.plan': 'Map it: {what}.',
   'map.plan-with-binding': 'Bind {alias}, and map it: {what}.',
+  'map.change-plan': 'Change the mapping {name}, and its light.',
   'way.press': 'when it is pressed',
   'way.release': 'when it is released',
   'way.long-press': 'when it is held for half a second',
