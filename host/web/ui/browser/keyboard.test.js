@@ -52,8 +52,7 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await tab.press('Show the plan')
     await tab.find('dialog [data-plan]', address)
     await tab.press('Apply')
-    await tab.find('dialog [role=status]', 'applied')
-    await tab.escape()
+    await tab.gone('dialog[open]')
   }
   /** Applies the plan of the dialog; types the digits of its id first if they are asked for. */
   const agree = async (said) => {
@@ -155,8 +154,7 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await tab.press('Show the plan')
     await tab.find('dialog [data-plan]', '/raised')
     await tab.press('Apply')
-    await tab.find('dialog [role=status]', 'applied')
-    await tab.escape()
+    await tab.gone('dialog[open]')
     await tab.find('tr[data-place="modes/0/mappings/0"] td', '/raised')
     const before = peer.count('/opened')
     await play('/curtain')

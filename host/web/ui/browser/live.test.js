@@ -231,8 +231,7 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.click('dialog button', 'Show the plan')
     await tab.find('dialog [data-plan]', '/kick')
     await tab.click('dialog button', 'Apply')
-    await tab.find('dialog [role=status]', 'applied')
-    await tab.escape()
+    await tab.gone('dialog[open]')
     await play('/pad', 1)
     await peer.came('/kick')
     await tab.click(control)
@@ -512,7 +511,7 @@ describe('the page Live', { concurrency: false }, () => {
     // Letting a button go is no press of it: that is what learning knows, and the event alone does not tell.
     await tab.find('dialog [data-plan]', 'OscArgRange')
     await tab.click('dialog button', 'Apply')
-    await tab.find('dialog [role=status]', 'applied')
+    await tab.gone('dialog[open]')
     await play('/touched', 1)
     await peer.came('/learned')
     await stage.ask('POST', '/v1/undo')
