@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 
-import { calledInWords, controlInWords, doesInWords, whenInWords } from './sentence'
+import { calledInWords, controlInWords, doesInWords, mappingInWords, whenInWords } from './sentence'
 
 const PADS = new Map([['note 36 9', 'pad 1'], ['cc 7 0', 'fader 1'], ['button 3', 'south']])
 
@@ -46,6 +46,15 @@ test('actions within actions are followed, but not without end', () => {
   let action: Record<string, unknown> = { type: 'NextMode' }
   for (let depth = 0; depth < 100; depth += 1) action = { type: 'Repeat', count: 2, action }
   expect(doesInWords(action)).toMatch(/^2 times: 2 times: .*…$/)
+})
+
+test.each([
+  [{ type: 'Note', note: 36, channel: 9 }, { type: 'OscSend', target: '127.0.0.1:9000', address: '/verse' }, 'Pad 1 sends /verse to 127.0.0.1:9000'],
+  [{ type: 'DoubleTap', note: 36, channel: 9 }, { type: 'NextMode' }, 'Pad 1, when it is tapped twice: goes to the next mode'],
+  [{ type: 'OscMessage', address: '/go' }, { type: 'TapTempo' }, '/go: TapTempo'],
+  [{ type: 'Beat', every: 4 }, { type: 'NextMode' }, 'Beat goes to the next mode'],
+])('%j with %j', (trigger, action, words) => {
+  expect(mappingInWords({ trigger, action }, PADS)).toBe(words)
 })
 
 test('a control has the name that its device gives it', () => {

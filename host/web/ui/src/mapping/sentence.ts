@@ -238,6 +238,19 @@ export function doesInWords(value: unknown, depth = 0): string {
   }
 }
 
+/** Ways of use that go without saying. */
+const USUAL = new Set(['way.press', 'way.move', 'way.message', 'way.program'] as const)
+
+/** What a mapping makes of its control, as a sentence begins: `Pad 1 sends /verse to 127.0.0.1:9000`. */
+export function mappingInWords(mapping: Table, names: ControlNames = NO_NAMES): string {
+  const [trigger, action] = [table(mapping['trigger']), mapping['action']]
+  const [does, used] = [doesInWords(action), use(trigger)]
+  const isUsual = control(trigger) === null || [...USUAL].some((key) => t(key) === used)
+  const subject = isUsual ? controlInWords(trigger, names) : `${controlInWords(trigger, names)}, ${used}`
+  const said = `${subject}${isUsual && does !== asLine(action) ? ' ' : ': '}${does}`
+  return said.charAt(0).toUpperCase() + said.slice(1)
+}
+
 /** A MIDI message that is sent: `NoteOn C2 100, ch10`. */
 function message(action: Table): string {
   const { message_type: type, note: struck, cc, program, value, velocity, pressure, bytes } = action
