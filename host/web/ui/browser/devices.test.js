@@ -235,7 +235,8 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     const { keyboard } = tab.page
     await tab.go('devices')
     await tab.find('[data-binding=synth]', 'Sampler')
-    await tab.press('conductor_send_midi')
+    await tab.press('Send a message')
+    await tab.find('dialog h2', 'Send a message')
     await tab.find('dialog label', 'bytes')
     await tab.type('target', 'synth')
     await tab.type('bytes', '90 3C 64')

@@ -186,7 +186,7 @@ describe('everyone', { concurrency: false }, () => {
       await clean('a conversation with what was called')
       await tab.go('devices')
       await tab.find('[data-binding=desk]')
-      await tab.click('button', 'conductor_send_midi')
+      await tab.click('button', 'Send a message')
       await tab.find('dialog label', 'target')
       await clean('what is to be sent to a device')
       await tab.escape()

@@ -445,6 +445,11 @@ export const de: Record<keyof typeof en, string> = {
   'confirm.do': 'Ausführen',
   'tool.call': 'Aufrufen',
   'tool.result': 'Ergebnis',
+  'tool-name.conductor_send_midi': 'Eine Nachricht senden',
+  'tool-name.conductor_send_sysex': 'Eine SysEx-Nachricht senden',
+  'tool-name.conductor_device_reset': 'Ein Gerät zurücksetzen',
+  'tool-name.conductor_probe_device_identity': 'Ein Gerät fragen, wer es ist',
+  'tool-name.conductor_preview_action': 'Eine Aktion einmal ausführen',
 
   'features.order': 'Sortieren nach',
   'features.why': 'Ein Feature ist eine Erweiterung. Es darf nur nutzen, was ihm gewährt wurde. Eines, das immer wieder scheitert, ist in Quarantäne: Es wird eine Weile nicht aufgerufen. Eine Prüfsumme ist der Fingerabdruck seiner Datei.',

@@ -443,6 +443,11 @@ export const en = {
   'confirm.do': 'Do it',
   'tool.call': 'Call',
   'tool.result': 'Result',
+  'tool-name.conductor_send_midi': 'Send a message',
+  'tool-name.conductor_send_sysex': 'Send a SysEx message',
+  'tool-name.conductor_device_reset': 'Reset a device',
+  'tool-name.conductor_probe_device_identity': 'Ask a device who it is',
+  'tool-name.conductor_preview_action': 'Do an action once',
 
   'features.order': 'Order by',
   'features.why': 'A feature is an extension. It may use only what it was granted. One that keeps failing is in quarantine: it is not called for a while. A digest is a fingerprint of its file.',
