@@ -582,6 +582,7 @@ export const de: Record<keyof typeof en, string> = {
   'call.done': 'fertig',
   'call.failed': 'fehlgeschlagen',
   'call.args': 'Argumente',
+  'call.why': 'Warum er scheiterte',
   'call.agree': 'Zustimmen',
   'call.refuse': 'Ablehnen',
   'call.agreed': 'Sie haben zugestimmt.',

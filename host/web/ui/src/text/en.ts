@@ -580,6 +580,7 @@ export const en = {
   'call.done': 'done',
   'call.failed': 'failed',
   'call.args': 'Arguments',
+  'call.why': 'Why it failed',
   'call.agree': 'Agree',
   'call.refuse': 'Refuse',
   'call.agreed': 'You agreed.',
