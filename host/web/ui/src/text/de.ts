@@ -309,6 +309,7 @@ export const de: Record<keyof typeof en, string> = {
   'form.is-required': 'nötig',
   'form.choose': 'Auswählen …',
   'form.default': 'Vorgabe: {value}',
+  'form.example': 'Zum Beispiel {value}',
   'form.as-json': 'Als JSON.',
   'form.a-line-each': 'Eines je Zeile.',
   'form.add-one': 'Eines hinzufügen',

@@ -307,6 +307,7 @@ export const en = {
   'form.is-required': 'required',
   'form.choose': 'Choose …',
   'form.default': 'Default: {value}',
+  'form.example': 'Such as {value}',
   'form.as-json': 'As JSON.',
   'form.a-line-each': 'One to a line.',
   'form.add-one': 'Add one',
