@@ -60,16 +60,18 @@ pub const SCHEMA: &str = r#"{
   "required": ["target", "address"],
   "properties": {
     "target": {
-      "description": "Where to send: the alias of a binding with an output, or host:port, or a list of them. Each must be covered by a grant.",
+      "description": "Where to send: a binding with an output, or host:port, or a list of them. A binding is named by its alias. Each must be covered by a grant.",
+      "examples": ["127.0.0.1:9000"],
       "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
     },
     "address": {
-      "description": "OSC address, with expressions in braces: {value} as it came (velocity, controller 0-127, pitch bend 0-16383, OSC number), {unit} the same scaled to 0.0-1.0, {note} {cc} {number} {channel} {ch} {name} of the event, {n} its position in the range of the trigger; {n + 1}, {value -> -60..10 dB, exponential}. Of an OSC message: {address}, {arg0} to {arg15}, and {match1} to {match8}, what the wildcards of the trigger's pattern matched.",
+      "description": "The OSC address. It may have expressions in braces: {value} as it came (velocity, controller 0-127, pitch bend 0-16383, OSC number), {unit} the same scaled to 0.0-1.0, {note} {cc} {number} {channel} {ch} {name} of the event, {n} its position in the range of the trigger; {n + 1}, {value -> -60..10 dB, exponential}. Of an OSC message: {address}, {arg0} to {arg15}, and {match1} to {match8}, what the wildcards of the trigger's pattern matched.",
+      "examples": ["/mixer/1/level"],
       "type": "string", "pattern": "^(/|\\{address\\})"
     },
     "args": {
-      "description": "Arguments. Numbers, booleans and text go as they are; text may hold expressions in braces. An expression that is all of the text is a number: an int32 if it is whole for every event, else a float, or of the type written behind a colon: i int32, h int64, f float, d double, s text. {value -> -60..10 dB} is scaled. Of an OSC message {arg0} is the argument with its own type (nil if there is none), {args} all of them, {match1} what the first wildcard of the trigger's pattern matched, as text.",
-      "type": "array", "items": {"type": ["number", "boolean", "string"]}, "default": ["{unit}"]
+      "description": "What goes along with the address; left out, how far the control is, from 0.0 to 1.0. Numbers, booleans and text go as they are; text may hold expressions in braces. An expression that is all of the text is a number: an int32 if it is whole for every event, else a float, or of the type written behind a colon: i int32, h int64, f float, d double, s text. {value -> -60..10 dB} is scaled. Of an OSC message {arg0} is the argument with its own type (nil if there is none), {args} all of them, {match1} what the first wildcard of the trigger's pattern matched, as text.",
+      "type": "array", "items": {"type": ["number", "boolean", "string"]}, "default": ["{unit}"], "examples": [[1, "on"]]
     }
   }
 }"#;
@@ -89,6 +91,18 @@ mod tests {
         let several: Params = serde_json::from_str(r#"{"target": ["a:1", "b:2"], "address": "/a"}"#).unwrap();
         assert_eq!(several.target.iter().count(), 2);
         assert_eq!(several.args, [ArgValue::Text("{unit}".into())]);
+    }
+
+    #[test]
+    fn the_schema_gives_an_example_of_each_parameter() {
+        let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+        let example = |name: &str| schema["properties"][name]["examples"][0].clone();
+        let written = serde_json::json!({
+            "target": example("target"), "address": example("address"), "args": example("args"),
+        });
+        let params: Params = serde_json::from_value(written).unwrap();
+        assert_eq!(params.target.iter().collect::<Vec<_>>(), ["127.0.0.1:9000"]);
+        assert_eq!(params.args, [ArgValue::Whole(1), ArgValue::Text("on".into())]);
     }
 
     #[test]

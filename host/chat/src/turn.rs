@@ -597,7 +597,7 @@ async fn made(
             let result = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
             (remarks.fold(result, |all, one| all + &one), false, plans)
         }
-        Called::Failed(why) => (excerpt(&why, MAX_ERROR), true, Vec::new()),
+        Called::Failed(why) => (why, true, Vec::new()),
         Called::Asks(_) => ("a person has to agree to it once more; call it again".to_owned(), true, Vec::new()),
     };
     let (call, tool) = (asked.id.clone(), asked.tool.clone());
@@ -820,6 +820,18 @@ mod tests {
         assert!(size <= DEFAULT_CONTEXT, "{size}");
         assert_eq!(turn.notes("m", &StopReason::Done, None), [SHORTENED]);
         assert_eq!(kept(&shared), events, "what is kept stays whole");
+    }
+
+    // LLM-3: what is wrong is said in several lines, of which the last may be what to do.
+    #[tokio::test]
+    async fn why_a_call_failed_is_kept_whole() {
+        let shared = shared(&Arc::default());
+        let asked = RequestedCall { id: "a".into(), tool: "lamp".into(), args: "{}".into() };
+        let why = ["modes/0/mappings/1: there is no such lamp"; 100].join("\n");
+        let ended = made(&shared, &tools::caller(1), asked, Some(why.clone())).await.unwrap();
+        assert_eq!(ended.result, why);
+        let told = |event: &ChatEvent| matches!(event, ChatEvent::CallEnded { result, failed: true, .. } if *result == why);
+        assert!(kept(&shared).iter().any(told), "{:?}", kept(&shared));
     }
 
     // LLM-3, LLM-4

@@ -58,7 +58,9 @@ describe('a decision', { concurrency: false }, () => {
 
   test('how far a plan reaches is said beside it', async () => {
     await proposed('Type something.', 1, { name: 'types', trigger: { type: 'OscMessage', address: '/type' }, action: { type: 'Text', text: 'ls\n' } })
-    await tab.find('[data-plan] .badge.warn', 'raised risk')
+    await tab.find('[data-plan] .badge.warn', 'worth a look')
+    await tab.find('[data-plan] [data-risk]', 'Nothing is wrong with it')
+    await tab.find('[data-plan] [data-by]', 'proposed by you, on this computer')
     await tab.find('[data-plan] .note', 'into whatever application is in front')
     await tab.click('button', 'Reject')
     await tab.find('.notice', 'Rejected: Type something.')

@@ -231,8 +231,7 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.click('dialog button', 'Show the plan')
     await tab.find('dialog [data-plan]', '/kick')
     await tab.click('dialog button', 'Apply')
-    await tab.find('dialog [role=status]', 'applied')
-    await tab.escape()
+    await tab.gone('dialog[open]')
     await play('/pad', 1)
     await peer.came('/kick')
     await tab.click(control)
@@ -278,6 +277,17 @@ describe('the page Live', { concurrency: false }, () => {
     await tab.escape()
     await tab.find('[role=row]', 'afar')
     assert.deepEqual(await tab.violations(), [])
+    // The list of mappings says it in words, with its device's name for the control; how it is written is shown where it is asked for.
+    await tab.go('mappings')
+    const row = 'tr[data-place="modes/0/mappings/3"]'
+    await tab.find(`${row} td`, 'pad 1 (Note G♯3), from grid only, when it is pressed')
+    await tab.find(`${row} td`, `sends /from-afar to 127.0.0.1:${peer.port}`)
+    await tab.enter('Search mappings', 'pad 1')
+    await tab.find('[role=status]', '1 of 4 mappings')
+    await tab.click(`${row} button`, 'As written')
+    await tab.find('dialog p', 'trigger = {')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.escape()
     await stage.ask('POST', '/v1/undo')
   })
 
@@ -501,7 +511,7 @@ describe('the page Live', { concurrency: false }, () => {
     // Letting a button go is no press of it: that is what learning knows, and the event alone does not tell.
     await tab.find('dialog [data-plan]', 'OscArgRange')
     await tab.click('dialog button', 'Apply')
-    await tab.find('dialog [role=status]', 'applied')
+    await tab.gone('dialog[open]')
     await play('/touched', 1)
     await peer.came('/learned')
     await stage.ask('POST', '/v1/undo')

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 
-import { blamed, entriesOf, readForm, variants, withCleared, withoutPlace } from './schema'
+import { blamed, entriesOf, helpOf, readForm, variants, withCleared, withoutPlace } from './schema'
 
 const OSC = {
   type: 'object',
@@ -24,6 +24,19 @@ function only(schema: unknown) {
   if (!form) throw new Error('no form')
   return form
 }
+
+test.each([
+  ['Where to send.', 'Where to send.', ''],
+  ['From 0.0 to 1.0, e.g. half of it. Each must be covered by a grant, and what else there is to be said of it is said here.', 'From 0.0 to 1.0, e.g. half of it.', 'Each must be covered by a grant, and what else there is to be said of it is said here.'],
+  [`${'One long sentence, '.repeat(10)}without an end`, `${'One long sentence, '.repeat(10)}without an end`, ''],
+])('of a long help the first sentence is read first: %s', (help, first, rest) => {
+  expect(helpOf({ help })).toEqual({ first, rest })
+})
+
+test('an example of a schema is that of its field', () => {
+  const [form] = variants({ properties: { args: { type: 'array', items: { type: 'number' }, examples: [[1, 2]] }, name: { type: 'string' } } })
+  expect(form?.fields.map(({ example }) => example)).toEqual([[1, 2], undefined])
+})
 
 describe('a form', () => {
   test('has what is required first, and knows what each field takes', () => {

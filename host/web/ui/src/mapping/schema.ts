@@ -23,6 +23,8 @@ export interface Field {
   most: number
   /** What holds if nothing is entered; `undefined` if that is not said. */
   fallback: unknown
+  /** What it may be, for example; `undefined` if the schema has none. */
+  example: unknown
   /** What a group, or each of several, has. */
   fields: Field[]
 }
@@ -101,6 +103,20 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('\n', ' ') : ''
 }
 
+function first(value: unknown): unknown {
+  return Array.isArray(value) ? (value as unknown[])[0] : undefined
+}
+
+/** Characters of a help that is read at a glance, whole. */
+const MAX_GLANCE = 100
+
+/** A help in two: what is read first, its first sentence, and the rest. A short one is read at once. */
+export function helpOf({ help }: Pick<Field, 'help'>): { first: string; rest: string } {
+  if (help.length <= MAX_GLANCE) return { first: help, rest: '' }
+  const [, first, rest] = /^(.*?[.!?])\s+(?=[\p{Lu}\d"'`{(])(.*)$/su.exec(help) ?? []
+  return first === undefined || rest === undefined ? { first: help, rest: '' } : { first, rest }
+}
+
 function finite(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
@@ -139,7 +155,7 @@ function field(name: string, given: Schema, root: Schema, required: boolean, dep
     widget: 'json', choices: [], integer: false, takesText: false, takesNumbers: false,
     min: finite(schema['minimum']), max: finite(schema['maximum']), pattern: pattern(schema['pattern']),
     least: finite(schema['minItems']) ?? 0, most: finite(schema['maxItems']) ?? Number.POSITIVE_INFINITY,
-    fallback: given['default'] ?? schema['default'], fields: [],
+    fallback: given['default'] ?? schema['default'], example: first(given['examples']) ?? first(schema['examples']), fields: [],
   }
   const offered = choices(schema)
   if (offered) return { ...made, widget: 'choice', choices: offered }

@@ -19,6 +19,11 @@ test('a mapping is found by its mode and by anything that it has, in any case', 
   expect(found('e', ({ mode }) => mode === null)).toEqual(['b'])
 })
 
+test('a mapping is found by what is said of it, too', () => {
+  const said = searchable(all, ({ place }) => (place === 'a' ? 'Pad 1 is pressed' : ''))
+  expect(said.find('pad 1', () => true).map(({ place }) => place)).toEqual(['a'])
+})
+
 test('of 100,000 each is written once, however often it is looked for', () => {
   let written = 0
   const mapping = { toJSON: () => ((written += 1), { type: 'Note' }) }

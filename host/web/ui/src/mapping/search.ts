@@ -12,14 +12,17 @@ export interface Searchable<M> {
   find: (text: string, isMeant: (one: M) => boolean) => M[]
 }
 
-/** Has these mappings searched. Their texts are made when the first is looked for: most visits look for none. */
-export function searchable<M extends Searched>(all: readonly M[]): Searchable<M> {
+/**
+ * Has these mappings searched, by what `said` says of each, too. Their texts are made when the first is looked for: most visits look
+ * for none.
+ */
+export function searchable<M extends Searched>(all: readonly M[], said: (one: M) => string = () => ''): Searchable<M> {
   let texts: string[] | null = null
   return {
     find(text, isMeant) {
       const wanted = text.trim().toLowerCase()
       if (!wanted) return all.filter(isMeant)
-      const made = (texts ??= all.map(({ mode, mapping }) => `${mode ?? ''} ${JSON.stringify(mapping)}`.toLowerCase()))
+      const made = (texts ??= all.map((one) => `${one.mode ?? ''} ${JSON.stringify(one.mapping)} ${said(one)}`.toLowerCase()))
       return all.filter((one, index) => (made[index] ?? '').includes(wanted) && isMeant(one))
     },
   }

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 
 import { parseEvent } from '../stream/event-text'
-import { aliasFor, calledInWords, inWords, triggersFor } from './trigger'
+import { aliasFor, triggersFor } from './trigger'
 
 test.each([
   ['note-on 36 100 ch 9', { type: 'Note', note: 36, channel: 9 }],
@@ -28,16 +28,4 @@ test('an alias is plain, and not taken', () => {
   expect(aliasFor('Müller', new Set(['mu-ller', 'muller']))).not.toBe('muller')
   expect(aliasFor('\u202e<b>', new Set(['b']))).toBe('b-2')
   expect(aliasFor('音', new Set())).toBe('device')
-})
-
-test('a trigger is a line', () => {
-  expect(inWords({ type: 'Note', note: 36, device: 'pads', value_range: [1, 2] })).toBe('Note · note 36 · device pads · value_range [1,2]')
-  expect(inWords(null)).toBe('null')
-})
-
-test('a mapping is called by its name, else by what it waits for and does', () => {
-  const mapping = { trigger: { type: 'Note', note: 36 }, action: { type: 'NextMode' } }
-  expect(calledInWords({ ...mapping, name: 'kick', description: 'The kick.' })).toBe('kick')
-  expect(calledInWords({ ...mapping, name: ' ', description: 'The kick.' })).toBe('The kick.')
-  expect(calledInWords(mapping)).toBe('Note · note 36 → NextMode')
 })

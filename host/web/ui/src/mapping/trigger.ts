@@ -88,21 +88,6 @@ export function triggersFor(text: string, parts: EventParts): TriggerChoice[] {
   }
 }
 
-/** A trigger or an action in a line: its type, then its keys. */
-export function inWords(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return String(value)
-  const { type, ...rest } = value as Record<string, unknown>
-  const keys = Object.entries(rest).map(([key, one]) => `${key} ${typeof one === 'string' ? one : JSON.stringify(one)}`)
-  return [String(type ?? ''), ...keys].join(' · ')
-}
-
-/** What a mapping is called: its name or its description, else its trigger and its action in words. */
-export function calledInWords(mapping: Record<string, unknown>): string {
-  const { name, description, trigger, action } = mapping
-  const said = [name, description].find((text): text is string => typeof text === 'string' && text.trim() !== '')
-  return said ?? `${inWords(trigger)} → ${inWords(action)}`
-}
-
 /** An alias for a port: letters, digits and hyphens of its name, unlike those that are taken. */
 export function aliasFor(name: string, taken: ReadonlySet<string>): string {
   const plain = name.toLowerCase().normalize('NFKD').replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 32)

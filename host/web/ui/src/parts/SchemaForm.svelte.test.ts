@@ -98,6 +98,20 @@ test('a list shows what it is without an entry as it would be entered', () => {
   expect(form.value).toEqual({ args: ['{unit}', 2] })
 })
 
+test('an example stands in an empty field, and a long help is behind a click but for its first sentence', () => {
+  const form = show({})
+  const description = 'Where to send it. Each place must be covered by a grant, which a person gives to the feature that sends, once for all of its mappings.'
+  form.schema = { properties: { args: { type: 'array', items: { type: ['string', 'number'] }, default: ['{unit}'], examples: [[1, 'on']], description } } } as never
+  flushSync()
+  const field = labelled('args')
+  expect(field.getAttribute('placeholder')).toBe('Such as 1\non')
+  const said = (field.getAttribute('aria-describedby') ?? '').split(' ').map((id) => document.getElementById(id)?.textContent)
+  expect(said).toContain('Where to send it.')
+  const more = [...document.querySelectorAll('details')].find((one) => one.textContent?.includes('covered by a grant'))
+  expect([more?.open, more?.querySelector('summary')?.textContent]).toEqual([false, 'More args'])
+  expect(form.value).toEqual({})
+})
+
 test('a binding is changed in the fields of its tables', () => {
   const there = { alias: 'pads', new_alias: 'pads', matchers: [{ type: 'exact_name', value: 'Pads', serial: 'A1' }], input: { port: 9000 }, enabled: true }
   const form = show(there)

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { parseEvent } from '../stream/event-text'
-import { canHold, isHeld, lightChanges, lightStates, lightValues, mappingsOf, shownLight, shownOf } from './lights'
+import { canHold, isHeld, lightChanges, lightEventOf, lightStates, lightValues, mappingsOf, shownLight, shownOf } from './lights'
 
 const palette = { id: 'palette', message: 'note', channel: 0, values: ['red = 5', 'off = 0', 'deep blue = 45', 'nonsense', 'loud = 900'] }
 const pad = parseEvent('note-on 36 100 ch 9')
@@ -45,6 +45,17 @@ describe('what a light shows', () => {
     expect(shownLight(blinking, pad, set(4))).toMatchObject({ colour: '#e5322d', blinks: true, isSwitched: false })
     expect(shownLight(blinking, pad, set(5, true))).toMatchObject({ name: 'red', blinks: true, isSwitched: true })
   })
+})
+
+test.each([
+  [{ type: 'Note', note: 'C2', channel: 'ch10' }, 'note-on 36 100 ch 9'],
+  [{ type: 'LongPress', note: '36..51' }, 'note-on 36 100 ch 0'],
+  [{ type: 'CC', cc: 7, channel: 1 }, 'cc 7 64 ch 1'],
+  [{ type: 'Note', note: 36, on: 'release' }, null],
+  [{ type: 'LongPress', button: 3 }, null],
+  [{ type: 'OscMessage', address: '/go' }, null],
+])('the light of a trigger is that of its control, if it has one: %j', (trigger, event) => {
+  expect(lightEventOf(trigger)).toBe(event)
 })
 
 test('the mappings of a control are those whose trigger names it, however it is written', () => {

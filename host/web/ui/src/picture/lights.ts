@@ -27,6 +27,22 @@ const OF_NOTES = new Set(['Note', 'VelocityRange', 'LongPress', 'DoubleTap'])
 const OF_CONTROLLERS = new Set(['CC', 'EncoderTurn'])
 const STEPS: Record<string, number> = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 }
 
+/** What is chosen for a light: a value, nothing, or what is written by hand, which stays. */
+export type LightChoice = number | null | 'hand'
+
+/**
+ * An event of the control that a trigger is of, if a light can show its mapping: of a note or controller, the first where it is for
+ * several. `null` for what has no light.
+ */
+export function lightEventOf(trigger: Record<string, unknown>): string | null {
+  const type = String(trigger['type'])
+  const key = OF_NOTES.has(type) ? 'note' : OF_CONTROLLERS.has(type) ? 'cc' : null
+  if (key === null || trigger['on'] === 'release') return null
+  const number = numberOf(typeof trigger[key] === 'string' ? trigger[key].split('..')[0] : trigger[key])
+  const channel = numberOf(trigger['channel']) ?? 0
+  return number === null ? null : key === 'note' ? `note-on ${number} 100 ch ${channel}` : `cc ${number} 64 ch ${channel}`
+}
+
 /** The light of a control whose device is not known: what every light takes. */
 export function anyLight(parts: EventParts): DeviceLight {
   return { id: '', message: parts.kind === 'cc' ? 'cc' : 'note', channel: null, values: ['off = 0', '1 = 1', '32 = 32', '64 = 64', '96 = 96', '127 = 127'] }
