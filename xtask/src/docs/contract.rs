@@ -68,7 +68,7 @@ fn abouts(file: &str) -> Vec<String> {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut sentences = text.trim_end_matches('.').split(". ");
         let first = sentences.next().unwrap_or_default();
-        let grant = sentences.find(|it| ["Capability ", "Needs no capability"].iter().any(|words| it.starts_with(words)));
+        let grant = sentences.find(|it| it.starts_with("Capability ") || it.starts_with("Needs no capability"));
         let grant = grant.map(|grant| format!(" {grant}.")).unwrap_or_default();
         format!("{first}.{grant}")
     };
