@@ -293,6 +293,9 @@ pub mod parts {
     }
 }
 
+// Services and registrars, a module each.
+pub use bindings::conductor::feature::*;
+
 pub use bindings::conductor::feature::hardware::Access;
 pub use bindings::conductor::feature::host_state::Reader;
 pub use bindings::conductor::feature::install::Context;
@@ -302,12 +305,6 @@ pub use bindings::conductor::feature::privileges::Authority;
 pub use bindings::conductor::feature::runtime_controls::Controls;
 pub use bindings::conductor::feature::timers::Scheduler;
 pub use bindings::conductor::feature::types::{Error, Event, Identity, Risk, Tier};
-pub use bindings::conductor::feature::{
-    action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, event_details, files, git,
-    hardware, hook_registrar, host_state, http, midi_out, models, notifications, parallel_models, planning, privileges,
-    programs, provider_registrar, random, runs, runtime_controls, signing, skill_registrar, store, task_control,
-    task_registrar, timers, tool_registrar, udp,
-};
 pub use bindings::exports::conductor::feature::lifecycle::Guest as Lifecycle;
 pub use parts::actions::exports::conductor::feature::actions::Guest as Actions;
 pub use parts::change_hooks::exports::conductor::feature::change_hooks::Guest as ChangeHooks;

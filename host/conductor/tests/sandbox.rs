@@ -540,7 +540,7 @@ fn a_timer_goes_with_its_owner() {
     let (queue, _observer) = worker(&lab, "tests/metronome", timers());
     let (tick, other) = (queue.prepare("Metronome", &metronome(500)), queue.prepare("Metronome", &metronome(700)));
     let (tick, other) = (tick.unwrap(), other.unwrap());
-    let releases = tick.worker().timer_releases();
+    let releases = tick.worker().pending_releases();
     let mut now = 0;
     for release in [Release::Mode(ModeIx(1)), Release::Rules(2), Release::Device(DeviceId::new("pads"))] {
         tick.try_perform(press(now)).unwrap();

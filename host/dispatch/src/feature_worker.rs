@@ -10,9 +10,9 @@
 //! It is there as long as an action is in use, and a while longer ([`IDLE_TIMEOUT`]); a
 //! [`FeatureQueue`](feature_queue::FeatureQueue) starts it.
 //!
-//! Timers that the feature sets are in the instance that serves. The worker waits until the next one at the most, and
-//! what is earlier goes first: an event and a timer never overtake each other. A timer goes with its owner as what other
-//! workers have switched on does.
+//! The calls that the feature has pending are in the instance that serves. The worker waits until the next one is due at
+//! the most, and what is earlier goes first: an event and a pending call never overtake each other. A pending call goes
+//! with its owner as what other workers have switched on does.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -24,12 +24,11 @@ use std::time::{Duration, Instant};
 
 use conductor_event::{DeviceId, Nanos};
 use conductor_observer::{Observation, Observer};
-use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::device_table::DeviceTable;
 use conductor_sandbox::event_details::EventDetails;
 use conductor_sandbox::runnable::{check_quarantine, may_run_now, record_trap};
-use conductor_sandbox::{CallError, PreparedFeature, ServiceError};
+use conductor_sandbox::{ActionInstance, CallError, PreparedFeature, ServiceError};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
 use conductor_stdx::pace::Pace;
@@ -41,12 +40,13 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySen
 use super::ledger::{Owner, Release};
 use super::prepared_instance::{PreparedInstance, Slot};
 use super::queue::ReleaseListener;
-use super::timer_owners::TimerOwners;
 use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
 use feature_queue::Place;
+use pending_owners::PendingOwners;
 use prepared_action::PreparedAction;
 
 pub mod feature_queue;
+mod pending_owners;
 pub mod prepared_action;
 
 /// Commands to the worker, which have priority over its jobs: a change of the configuration
@@ -71,9 +71,9 @@ pub(super) enum ControlRequest {
 enum Job {
     /// An event for the action in this slot.
     Perform(Envelope, u32),
-    /// Timers whose owner goes are cancelled.
+    /// Pending calls whose owner goes are cancelled.
     Release(Release),
-    /// Say that everything before this is done, and when the next timer is due.
+    /// Say that everything before this is done, and when the next pending call is due.
     Settle(Sender<Option<Nanos>>),
 }
 
@@ -94,7 +94,7 @@ struct Shared {
     /// Unbounded: only the control side gives orders, and it waits for the answers.
     orders: doorbell::Sender<ControlRequest>,
     counters: Arc<WorkerCounters>,
-    sets_timers: bool,
+    may_have_pending: bool,
     holding: Arc<Holding>,
 }
 
@@ -109,15 +109,15 @@ impl std::fmt::Debug for Shared {
 struct Holding {
     /// Whether it hears of them.
     follows: AtomicBool,
-    /// A release found no room: all timers are cancelled when what waits is done.
+    /// A release found no room: all pending calls are cancelled when what waits is done.
     behind: AtomicBool,
 }
 
 /// What hears of owners that go in a worker's place. It does not keep the worker.
 #[derive(Debug)]
-pub struct TimerReleases(Weak<Shared>);
+pub struct PendingReleases(Weak<Shared>);
 
-impl ReleaseListener for TimerReleases {
+impl ReleaseListener for PendingReleases {
     fn release(&self, release: &Release) {
         let Some(worker) = self.0.upgrade() else { return };
         let finds_no_room =
@@ -152,7 +152,7 @@ impl FeatureWorker {
         let name: Arc<str> = facts.descriptor.id.name().into();
         let holding = Arc::<Holding>::default();
         let (clock, devices) = (facts.services.clock, Arc::clone(&facts.services.devices));
-        let sets_timers = facts.descriptor.requests(CapabilityKind::Timers);
+        let may_have_pending = ActionInstance::may_have_pending(&facts.descriptor);
         clock.ring_when_moved(&bell);
         let worker = Worker {
             name: Arc::clone(&name),
@@ -161,7 +161,7 @@ impl FeatureWorker {
             told,
             finishing: false,
             clock,
-            owners: sets_timers.then(TimerOwners::default),
+            owners: may_have_pending.then(PendingOwners::default),
             sleeps_until: None,
             pace: Pace::new(SHORT_CALL),
             holding: Arc::clone(&holding),
@@ -182,7 +182,7 @@ impl FeatureWorker {
         };
         let strand = Arc::new(Strand::new(Some(worker), bell));
         let owned = Arc::clone(&strand);
-        let worker = Self(Arc::new(Shared { name, strand, jobs, orders, counters, sets_timers, holding }));
+        let worker = Self(Arc::new(Shared { name, strand, jobs, orders, counters, may_have_pending, holding }));
         let thread = std::thread::Builder::new()
             .name(format!("feature {}", worker.0.name))
             .spawn(move || own(&owned, &work, &place))?;
@@ -194,15 +194,15 @@ impl FeatureWorker {
         let _ = self.0.orders.send(order);
     }
 
-    /// What has to hear of owners that go, if it can set timers and nothing hears of them yet.
-    pub(super) fn begins_to_hold(&self) -> Option<TimerReleases> {
-        let begins = self.0.sets_timers && !self.0.holding.follows.swap(true, Ordering::Relaxed);
-        begins.then(|| self.timer_releases())
+    /// What has to hear of owners that go, if it may have calls pending and nothing hears of them yet.
+    pub(super) fn begins_to_hold(&self) -> Option<PendingReleases> {
+        let begins = self.0.may_have_pending && !self.0.holding.follows.swap(true, Ordering::Relaxed);
+        begins.then(|| self.pending_releases())
     }
 
     /// What hears of owners that go in its place.
-    pub fn timer_releases(&self) -> TimerReleases {
-        TimerReleases(Arc::downgrade(&self.0))
+    pub fn pending_releases(&self) -> PendingReleases {
+        PendingReleases(Arc::downgrade(&self.0))
     }
 
     /// Jobs that wait.
@@ -253,8 +253,8 @@ impl FeatureWorker {
         &self.0.counters
     }
 
-    /// Waits until everything that was handed over before is done, with the timers that are due by then, and says when
-    /// the next timer is due, if there is one. Not for the event path.
+    /// Waits until everything that was handed over before is done, with the pending calls that are due by then, and
+    /// says when the next one is due, if there is one. Not for the event path.
     ///
     /// # Errors
     /// [`Reason::QueueFull`], [`Reason::Gone`], or [`Reason::Timeout`] when it takes longer than `within`.
@@ -296,13 +296,13 @@ impl FeatureWorker {
 struct Worker {
     name: Arc<str>,
     work: Receiver<Job>,
-    /// The first of `work`, where a timer may go before it.
+    /// The first of `work`, where a pending call may go before it.
     head: Option<Job>,
     told: Receiver<ControlRequest>,
     finishing: bool,
     clock: Clock,
-    /// Where the feature can have timers.
-    owners: Option<TimerOwners>,
+    /// Where the feature may have calls pending.
+    owners: Option<PendingOwners>,
     /// Until when its own thread sleeps; `None` if until it is rung for.
     sleeps_until: Option<Nanos>,
     pace: Pace,
@@ -389,16 +389,16 @@ impl Worker {
         }
     }
 
-    /// Does one job, or calls for one timer. False if there is nothing of this to do now.
+    /// Does one job, or makes one pending call. False if there is nothing of this to do now.
     fn step(&mut self) -> bool {
         // The time first: what was handed over before that is there then.
-        let now = self.next_timer().map(|_| self.clock.now());
+        let now = self.next_pending().map(|_| self.clock.now());
         self.look();
         if self.head.is_none() && self.holding.behind.swap(false, Ordering::SeqCst) {
             self.cancel(|_| true);
         }
-        if self.timer_comes_first(now) {
-            self.call_timer();
+        if self.pending_comes_first(now) {
+            self.call_pending();
         } else if let Some(job) = self.head.take() {
             self.take(job);
         } else {
@@ -417,11 +417,11 @@ impl Worker {
         let began = Instant::now();
         let (mut now, mut carried) = (began, 0);
         let is_done = loop {
-            let due = self.next_timer().map(|_| self.clock.now());
+            let due = self.next_pending().map(|_| self.clock.now());
             self.look();
             match &self.head {
                 None => break !self.is_wanted_sooner(),
-                Some(_) if now >= until || !self.told.is_empty() || self.timer_comes_first(due) => break false,
+                Some(_) if now >= until || !self.told.is_empty() || self.pending_comes_first(due) => break false,
                 Some(Job::Perform(_, slot)) if !self.pace.is_quick() || !self.knows(*slot) => break false,
                 Some(_) => {}
             }
@@ -440,7 +440,7 @@ impl Worker {
         known.is_some_and(Option::is_some)
     }
 
-    /// Whether its own thread sleeps for too long: there is an order, or a timer is due before, or the worker's end.
+    /// Whether its own thread sleeps for too long: there is an order, or a call is due before, or the worker's end.
     fn is_wanted_sooner(&self) -> bool {
         let sleeps_too_long = |at| self.sleeps_until.is_none_or(|until| at < until);
         self.finishing
@@ -478,7 +478,7 @@ impl Worker {
             Job::Perform(envelope, slot) => self.perform(&envelope, slot),
             Job::Release(release) => self.cancel(|owner| release.takes(&owner)),
             // The one that waits may have gone.
-            Job::Settle(settled) => drop(settled.try_send(self.next_timer())),
+            Job::Settle(settled) => drop(settled.try_send(self.next_pending())),
         }
         self.taken += 1;
         self.retire();
@@ -527,7 +527,7 @@ impl Worker {
         self.observer.put(Observation::Failure(envelope.failure(&self.name, reason)));
     }
 
-    /// The instance that serves goes, with its timers.
+    /// The instance that serves goes, with its pending calls.
     fn drop_instance(&mut self) {
         self.serving = None;
         self.owners.iter_mut().for_each(|owners| owners.forget(|_, _| true));
@@ -541,17 +541,17 @@ impl Worker {
 
     /// When its own thread has something to do, if nothing comes before.
     fn wakes_at(&self) -> Option<Nanos> {
-        [self.next_timer(), self.unused_until()].into_iter().flatten().min()
+        [self.next_pending(), self.unused_until()].into_iter().flatten().min()
     }
 
-    /// When the next timer is due.
-    fn next_timer(&self) -> Option<Nanos> {
-        self.owners.as_ref().and(self.serving.as_ref())?.instance.next_timer()
+    /// When the next pending call is due.
+    fn next_pending(&self) -> Option<Nanos> {
+        self.owners.as_ref().and(self.serving.as_ref())?.instance.next_pending()
     }
 
-    /// Whether a timer is due at `now`, and before the event that is next. What cancels timers does not wait for them.
-    fn timer_comes_first(&self, now: Option<Nanos>) -> bool {
-        let (Some(deadline), Some(now)) = (self.next_timer(), now) else { return false };
+    /// Whether a pending call is due at `now`, and before the event that is next. What cancels calls waits for none.
+    fn pending_comes_first(&self, now: Option<Nanos>) -> bool {
+        let (Some(deadline), Some(now)) = (self.next_pending(), now) else { return false };
         match &self.head {
             Some(Job::Perform(envelope, _)) => deadline <= now.min(envelope.at),
             Some(Job::Release(_)) => false,
@@ -560,32 +560,32 @@ impl Worker {
         }
     }
 
-    /// Has the feature called for its next timer, where it may run; else the timer is left out.
-    fn call_timer(&mut self) {
+    /// Makes the next pending call, where the feature may run; else it is left out.
+    fn call_pending(&mut self) {
         let Some(ready) = &mut self.serving else { return };
-        let Some(timer) = ready.instance.take_timer() else { return };
-        if let Err(error) = may_run_now(self.feature.facts()).and_then(|()| ready.instance.due(timer)) {
-            let cause = self.owners.as_ref().and_then(|owners| owners.get(timer.owner)).cloned();
+        let Some(call) = ready.instance.take_pending() else { return };
+        if let Err(error) = may_run_now(self.feature.facts()).and_then(|()| ready.instance.due(call)) {
+            let cause = self.owners.as_ref().and_then(|owners| owners.get(call.owner)).cloned();
             if let Some(cause) = cause {
-                self.failed(&Envelope { at: timer.deadline, ..cause }, error);
+                self.failed(&Envelope { at: call.deadline, ..cause }, error);
             }
         }
-        self.forget_owner(timer.owner);
+        self.forget_owner(call.owner);
     }
 
-    /// An owner without timers needs no number.
+    /// An owner without pending calls needs no number.
     fn forget_owner(&mut self, owner: u32) {
         if let Some(owners) = &mut self.owners
-            && !self.serving.as_ref().is_some_and(|ready| ready.instance.has_timer_of(owner))
+            && !self.serving.as_ref().is_some_and(|ready| ready.instance.has_pending_of(owner))
         {
             owners.forget(|number, _| number == owner);
         }
     }
 
-    /// Cancels the timers of owners that go.
+    /// Cancels the pending calls of owners that go.
     fn cancel(&mut self, goes: impl Fn(Owner) -> bool) {
         let (Some(owners), Some(ready)) = (&mut self.owners, &mut self.serving) else { return };
-        ready.instance.cancel_timers(|owner| owners.get(owner).is_none_or(|cause| goes(cause.into())));
+        ready.instance.cancel_pending(|owner| owners.get(owner).is_none_or(|cause| goes(cause.into())));
         owners.forget(|_, cause| goes(cause.into()));
     }
 

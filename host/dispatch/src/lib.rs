@@ -44,7 +44,6 @@ pub mod releases;
 pub mod retry;
 pub mod script;
 pub mod smoothing;
-mod timer_owners;
 pub mod variables;
 pub mod workers;
 

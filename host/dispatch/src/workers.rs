@@ -126,7 +126,7 @@ impl Workers {
         self.variables.lock().1 = Some(KeptVariables::of(home));
     }
 
-    /// Has the timers of a feature hear of releases, from the first rule on that uses one of its actions.
+    /// Has what a feature has pending hear of releases, from the first rule on that uses one of its actions.
     pub fn follow(&self, feature: &FeatureWorker) {
         if self.started().unattended {
             return;

@@ -39,7 +39,7 @@ pub struct RecordedActions {
     runs: Runs,
     /// Scripts that were handed over and have not begun.
     begun: Vec<(Envelope, Arc<Script>)>,
-    /// The features that have performed, and when their next timers are due.
+    /// The features that have performed, and when their next pending calls are due.
     features: Vec<(FeatureWorker, Option<Nanos>)>,
     desktop: Option<DesktopQueue>,
     requests: Vec<Request>,
@@ -141,7 +141,7 @@ impl RecordedActions {
                     self.failed(prepared.feature(), &reason);
                 }
                 match settled {
-                    Ok(timer) => self.learn_timer(worker, timer),
+                    Ok(due) => self.learn_due(worker, due),
                     Err(reason) => self.failed(prepared.feature(), &reason),
                 }
             }
@@ -187,10 +187,10 @@ impl RecordedActions {
         }
     }
 
-    fn learn_timer(&mut self, worker: &FeatureWorker, timer: Option<Nanos>) {
+    fn learn_due(&mut self, worker: &FeatureWorker, next: Option<Nanos>) {
         match self.features.iter_mut().find(|(known, _)| known.is(worker)) {
-            Some((_, due)) => *due = timer,
-            None => self.features.push((worker.clone(), timer)),
+            Some((_, due)) => *due = next,
+            None => self.features.push((worker.clone(), next)),
         }
     }
 

@@ -275,39 +275,54 @@ mod tests {
         parts.map(|rest| (rest.split(' ').next().unwrap().to_owned(), whole(rest))).collect()
     }
 
-    /// What of a contract is not as `frozen` says, each with the interface's name.
-    fn differences(files: &[String], frozen: &str) -> Vec<String> {
+    /// What of a contract is not as `frozen` says: which interfaces were changed or are gone, and of each one that is new
+    /// the line that freezes it.
+    fn differences(files: &[String], frozen: &str) -> (Vec<String>, Vec<String>) {
         let frozen: Vec<(&str, &str)> = frozen.lines().filter_map(|line| line.split_once(' ')).collect();
         let there: Vec<(String, String)> = files.iter().flat_map(|file| interfaces_in(file)).collect();
         let gone = frozen.iter().filter(|(name, _)| there.iter().all(|(there, _)| there != name));
-        let mut found: Vec<String> = gone.map(|(name, _)| format!("{name} is gone")).collect();
+        let mut broken: Vec<String> = gone.map(|(name, _)| format!("{name} is gone")).collect();
+        let mut new = Vec::new();
         for (name, text) in &there {
             let digest = conductor_stdx::digest::sha256(text.as_bytes());
             match frozen.iter().find(|(frozen, _)| frozen == name) {
                 Some((_, published)) if *published == digest => {}
-                Some(_) => found.push(format!("{name} was changed")),
-                None => found.push(format!("{name} is new: it may be added, as the line `{name} {digest}`")),
+                Some(_) => broken.push(format!("{name} was changed")),
+                None => new.push(format!("{name} {digest}")),
             }
         }
-        found
+        (broken, new)
     }
 
+    /// `CONDUCTOR_WRITE_DOCS` has new ones written down. What is written is never replaced.
     #[test]
     fn the_interfaces_of_the_contract_are_frozen() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/v0.1");
         let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let files: Vec<String> = paths.map(|path| std::fs::read_to_string(path).unwrap()).collect();
-        let found = differences(&files, FROZEN);
+        let (broken, new) = differences(&files, FROZEN);
         assert!(
-            found.is_empty(),
+            broken.is_empty(),
             "wit/v0.1 is not what is in interface/frozen.txt. Features that were built for an interface that was changed \
              or is gone may not link any more: that belongs into a folder of its own, for the next version of the \
              contract.\n{}",
-            found.join("\n")
+            broken.join("\n")
         );
         let known: BTreeSet<String> = files.iter().flat_map(|file| interfaces_in(file)).map(|(name, _)| name).collect();
         let all = contract().interfaces.iter().filter_map(|(_, it)| it.name.clone()).collect();
         assert_eq!(known, all, "each is looked at");
+        if std::env::var_os("CONDUCTOR_WRITE_DOCS").is_some() {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/interface/frozen.txt");
+            std::fs::write(file, with(FROZEN, &new)).unwrap();
+        } else {
+            assert!(new.is_empty(), "not frozen: write them with CONDUCTOR_WRITE_DOCS=1\n{}", new.join("\n"));
+        }
+    }
+
+    /// The list with new lines in it, in the order of names.
+    fn with(frozen: &str, new: &[String]) -> String {
+        let lines: BTreeSet<&str> = frozen.lines().chain(new.iter().map(String::as_str)).collect();
+        lines.into_iter().map(|line| format!("{line}\n")).collect()
     }
 
     #[test]
@@ -317,18 +332,24 @@ mod tests {
         let of = |files: &[&str], frozen: &str| {
             differences(&files.iter().map(|file| (*file).to_owned()).collect::<Vec<_>>(), frozen)
         };
-        let [new] = &of(&[lamp], "")[..] else { panic!("not one") };
-        let frozen = new.split('`').nth(1).unwrap();
-        assert!(frozen.starts_with("lamp ") && of(&[lamp], frozen).is_empty(), "{frozen}");
+        let same = (Vec::new(), Vec::new());
+        let (broken, new) = of(&[lamp], "");
+        let frozen = with("", &new);
+        assert!(broken.is_empty() && frozen.starts_with("lamp ") && of(&[lamp], &frozen) == same, "{frozen}");
         let commented = lamp.replace("on:", "// Comments: interface x {\n    on:").replace("A lamp", "Some lamp");
-        assert!(of(&[&commented.replace("    ", "\t")], frozen).is_empty());
-        let added = of(&[&format!("{lamp}interface fan {{\n    on: func();\n}}\n")], frozen);
-        assert!(added.len() == 1 && added[0].starts_with("fan is new"), "{added:?}");
-        for changed in ["u16", "u8, colour: u8"] {
-            assert_eq!(of(&[&lamp.replace("u8)", &format!("{changed})"))], frozen), ["lamp was changed"]);
+        assert_eq!(of(&[&commented.replace("    ", "\t")], &frozen), same);
+        let both = format!("{lamp}interface fan {{\n    on: func();\n}}\n");
+        let (broken, new) = of(&[&both], &frozen);
+        assert!(broken.is_empty() && new.len() == 1 && new[0].starts_with("fan "), "{new:?}");
+        let frozen_both = with(&frozen, &new);
+        assert!(frozen_both.starts_with("fan ") && frozen_both.ends_with(&frozen), "{frozen_both}");
+        assert_eq!(of(&[&both], &frozen_both), same);
+        let changed = |files: &[&str]| of(files, &frozen).0;
+        for params in ["u16", "u8, colour: u8"] {
+            assert_eq!(changed(&[&lamp.replace("u8)", &format!("{params})"))]), ["lamp was changed"]);
         }
-        assert_eq!(of(&[&lamp.replace("x: u8", "x: u8, y: u8")], frozen), ["lamp was changed"]);
-        assert_eq!(of(&[], frozen), ["lamp is gone"]);
+        assert_eq!(changed(&[&lamp.replace("x: u8", "x: u8, y: u8")]), ["lamp was changed"]);
+        assert_eq!(changed(&[]), ["lamp is gone"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What `wasmtime` makes of the contract, once per lane, and which of its interfaces a feature imports.
 //!
-//! The lanes share every interface in which nothing waits. Where something does, the control lane
-//! has its own, asynchronous, bindings.
+//! The lanes share every interface in which nothing waits: it is in the bindings of the real-time lane. Where something
+//! does, the control lane has its own, asynchronous, bindings; `with` shares what the signatures of these and of its
+//! exports name.
 
 use conductor_package::descriptor::{Descriptor, Tier};
 use conductor_package::interface::Import;
@@ -65,31 +66,13 @@ mod control {
         with: {
             "conductor:feature/types": super::realtime::conductor::feature::types,
             "conductor:feature/install": super::realtime::conductor::feature::install,
-            "conductor:feature/devices": super::realtime::conductor::feature::devices,
-            "conductor:feature/event-details": super::realtime::conductor::feature::event_details,
-            "conductor:feature/clock": super::realtime::conductor::feature::clock,
-            "conductor:feature/random": super::realtime::conductor::feature::random,
-            "conductor:feature/signing": super::realtime::conductor::feature::signing,
-            "conductor:feature/diagnostics": super::realtime::conductor::feature::diagnostics,
-            "conductor:feature/alerts": super::realtime::conductor::feature::alerts,
-            "conductor:feature/notifications": super::realtime::conductor::feature::notifications,
-            "conductor:feature/udp": super::realtime::conductor::feature::udp,
             "conductor:feature/store": super::realtime::conductor::feature::store,
-            "conductor:feature/files": super::realtime::conductor::feature::files,
-            "conductor:feature/git": super::realtime::conductor::feature::git,
-            "conductor:feature/midi-out": super::realtime::conductor::feature::midi_out,
-            "conductor:feature/timers": super::realtime::conductor::feature::timers,
-            "conductor:feature/task-control": super::realtime::conductor::feature::task_control,
             "conductor:feature/host-state": super::realtime::conductor::feature::host_state,
             "conductor:feature/planning": super::realtime::conductor::feature::planning,
             "conductor:feature/runtime-controls": super::realtime::conductor::feature::runtime_controls,
             "conductor:feature/hardware": super::realtime::conductor::feature::hardware,
             "conductor:feature/privileges": super::realtime::conductor::feature::privileges,
             "conductor:feature/invocations": super::realtime::conductor::feature::invocations,
-            "conductor:feature/tool-registrar": super::realtime::conductor::feature::tool_registrar,
-            "conductor:feature/hook-registrar": super::realtime::conductor::feature::hook_registrar,
-            "conductor:feature/provider-registrar": super::realtime::conductor::feature::provider_registrar,
-            "conductor:feature/chat-hook-registrar": super::realtime::conductor::feature::chat_hook_registrar,
             "conductor:feature/chat": super::realtime::conductor::feature::chat,
             "conductor:feature/http.client": crate::handles::Client,
             "conductor:feature/runs.run": crate::handles::Run,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use conductor_event::Nanos;
 use conductor_package::capability::CapabilityKind;
-use conductor_package::descriptor::HookPoint;
+use conductor_package::descriptor::{Descriptor, HookPoint};
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline};
 
 use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle, timer_events};
@@ -15,9 +15,9 @@ use crate::event_details::EventDetails;
 use crate::limits;
 use crate::linked::Pre;
 use crate::outcome::{CallError, InstallError, explain};
+use crate::pending_calls::PendingCall;
 use crate::registrations::RegisteredAction;
 use crate::state::{FeatureFacts, InstanceState};
-use crate::timer_queue::Timer;
 
 /// An instance with its store: one at a time may call into it.
 pub struct ActionInstance {
@@ -44,7 +44,7 @@ impl ActionInstance {
         let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
         let descriptor = &facts.descriptor;
         let (has_actions, has_events) = (!descriptor.actions.is_empty(), descriptor.hooks_at(HookPoint::Events));
-        let has_timers = descriptor.requests(CapabilityKind::Timers);
+        let has_timers = Self::may_have_pending(descriptor);
         let mut store = InstanceState::store(pre.engine(), facts, Lane::RealTime);
         store.epoch_deadline_callback(on_tick);
         begin(&mut store, limits::INSTALL_BUDGET);
@@ -72,6 +72,11 @@ impl ActionInstance {
         Ok(this)
     }
 
+    /// Whether an instance of this feature may have calls pending.
+    pub fn may_have_pending(descriptor: &Descriptor) -> bool {
+        descriptor.requests(CapabilityKind::Timers)
+    }
+
     /// The actions that `install` registered.
     pub fn registered(&self) -> &[RegisteredAction] {
         &self.store.data().registered.actions
@@ -97,8 +102,8 @@ impl ActionInstance {
         self.perform_for(0, action, event, EventDetails::default())
     }
 
-    /// The same for one of several owners: timers that are set belong to it. `owner` is any number of the caller's. The
-    /// guest may ask for `details` while it runs.
+    /// The same for one of several owners: the calls that are asked for belong to it. `owner` is any number of the
+    /// caller's. The guest may ask for `details` while it runs.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -115,58 +120,59 @@ impl ActionInstance {
         let result = actions.call_perform(&mut self.store, action, event);
         let state = self.store.data_mut();
         state.event = EventDetails::default();
-        state.timers.end();
+        state.pending.end();
         self.outcome(result, budget)
     }
 
-    /// When the next timer is due, on the host's clock. `None` if none is pending.
-    pub fn next_timer(&self) -> Option<Nanos> {
-        self.store.data().timers.next()
+    /// When the next pending call is due, on the host's clock. `None` if none is pending.
+    pub fn next_pending(&self) -> Option<Nanos> {
+        self.store.data().pending.next()
     }
 
-    /// Takes the next timer out, for [`due`](Self::due) or to leave it at that.
-    pub fn take_timer(&mut self) -> Option<Timer> {
-        self.store.data_mut().timers.take()
+    /// Takes the next pending call out, for [`due`](Self::due) or to leave it at that.
+    pub fn take_pending(&mut self) -> Option<PendingCall> {
+        self.store.data_mut().pending.take()
     }
 
-    /// Calls the feature for a timer, as at its deadline. Called on the event path.
+    /// Makes a call that was pending, as at its deadline. Called on the event path.
     ///
     /// # Errors
     /// See [`CallError`].
-    pub fn due(&mut self, timer: Timer) -> Result<(), CallError> {
-        let budget = self.begin_on_event_path(timer.owner, timer.action, timer.deadline);
+    pub fn due(&mut self, call: PendingCall) -> Result<(), CallError> {
+        let budget = self.begin_on_event_path(call.owner, call.action, call.deadline);
         let Some(timers) = &self.timers else { return Ok(()) };
-        let result = timers.call_due(&mut self.store, timer.action, timer.id, timer.deadline);
-        self.store.data_mut().timers.end();
+        let result = timers.call_due(&mut self.store, call.action, call.id, call.deadline);
+        self.store.data_mut().pending.end();
         self.outcome(result, budget)
     }
 
-    /// Cancels the timers of those owners of which this is true.
-    pub fn cancel_timers(&mut self, goes: impl Fn(u32) -> bool) {
-        self.store.data_mut().timers.cancel(|timer| goes(timer.owner));
+    /// Cancels the pending calls of those owners of which this is true.
+    pub fn cancel_pending(&mut self, goes: impl Fn(u32) -> bool) {
+        self.store.data_mut().pending.cancel(|call| goes(call.owner));
     }
 
-    /// Whether a timer of this owner is pending.
-    pub fn has_timer_of(&self, owner: u32) -> bool {
-        self.store.data().timers.has_owner(owner)
+    /// Whether a call is pending for this owner.
+    pub fn has_pending_of(&self, owner: u32) -> bool {
+        self.store.data().pending.has_owner(owner)
     }
 
-    /// Gives a call for an event or a timer its CPU time, which counts from its first tick, and lets it set timers.
+    /// Gives a call for an event or at a deadline its CPU time, which counts from its first tick, and lets it ask for
+    /// others.
     fn begin_on_event_path(&mut self, owner: u32, action: u32, at: Nanos) -> Duration {
         let state = self.store.data_mut();
         let budget = state.facts.perform_budget();
         state.cpu = CpuBudget::of_perform(budget, state.facts.shared.at_work.ticks());
-        state.timers.begin(action, owner, at);
+        state.pending.begin(action, owner, at);
         self.store.set_epoch_deadline(1);
         budget
     }
 
-    /// Gives a prepared action back. Its timers are cancelled.
+    /// Gives a prepared action back. Its pending calls are cancelled.
     ///
     /// # Errors
     /// [`CallError::Trapped`] only.
     pub fn release(&mut self, action: u32) -> Result<(), CallError> {
-        self.store.data_mut().timers.cancel(|timer| timer.action == action);
+        self.store.data_mut().pending.cancel(|call| call.action == action);
         begin(&mut self.store, limits::PREPARE_BUDGET);
         let Some(actions) = &self.actions else { return Err(no_actions()) };
         let result = actions.call_release(&mut self.store, action).map(Ok);
@@ -212,10 +218,10 @@ fn no_actions() -> CallError {
     CallError::Trapped("the feature has no actions".into())
 }
 
-/// Gives the call that comes, which is not for an event, its CPU time. It sets no timers.
+/// Gives the call that comes, which is not for an event, its CPU time. It asks for no others.
 fn begin(store: &mut Store<InstanceState>, budget: Duration) {
     let state = store.data_mut();
-    state.timers.end();
+    state.pending.end();
     state.cpu = CpuBudget::new(budget, state.facts.shared.at_work.ticks());
     store.set_epoch_deadline(1);
 }

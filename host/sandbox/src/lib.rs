@@ -42,6 +42,7 @@ pub mod meter;
 pub mod migration;
 pub mod model_view;
 pub mod outcome;
+pub mod pending_calls;
 pub mod quarantine;
 pub mod registrations;
 pub mod runnable;
@@ -50,7 +51,6 @@ mod share;
 pub mod state;
 pub mod task;
 mod task_set;
-pub mod timer_queue;
 pub(crate) mod wasi;
 
 pub use bindings::Lane;

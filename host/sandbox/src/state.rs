@@ -19,12 +19,12 @@ use crate::epoch::BusyGuests;
 use crate::event_details::EventDetails;
 use crate::handles::Context;
 use crate::limits::{self, FeatureMemory, Limiter};
+use crate::pending_calls::PendingCalls;
 use crate::quarantine::{Quarantine, Quarantines};
 use crate::registrations::Registrations;
 use crate::services::Services;
 use crate::share::{ControlShare, Meter, Throttled};
 use crate::task_set::TaskSet;
-use crate::timer_queue::Timers;
 use conductor_net::endpoint::Endpoint;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
 use conductor_package::Grants;
@@ -312,7 +312,7 @@ pub struct InstanceState {
     /// Limits the call under way in the control lane.
     pub(crate) meter: Arc<Meter>,
     /// When it is to be called again, in the real-time lane.
-    pub(super) timers: Timers,
+    pub(super) pending: PendingCalls,
     /// What can be asked of the event that an action is performed for.
     pub(crate) event: EventDetails,
     /// What `install` registered.
@@ -343,7 +343,7 @@ impl InstanceState {
             lane,
             cpu: CpuBudget::default(),
             meter: Arc::default(),
-            timers: Timers::default(),
+            pending: PendingCalls::default(),
             event: EventDetails::default(),
             wasi: World::default(),
         }

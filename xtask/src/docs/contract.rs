@@ -1,8 +1,9 @@
-//! The author's reference: `docs/contract.md`, written from the contract's own comments.
+//! The author's reference, `docs/contract.md`, and the list of files in `wit/README.md`, written from the contract's own
+//! comments.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use wit_parser::{Docs, Function, Interface, InterfaceId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
 
 use crate::repo::Repo;
@@ -36,6 +37,59 @@ pub fn page(repo: &Repo) -> Result<String> {
         let _ = writeln!(out, "| `{name}` | {} |", about.split_whitespace().collect::<Vec<_>>().join(" "));
     }
     Ok(out)
+}
+
+/// The page about the folder, with the list of its files as they say of themselves.
+pub fn readme(repo: &Repo) -> Result<String> {
+    let path = repo.root().join("wit/README.md");
+    let page = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (head, rest) = page.split_once(LIST).with_context(|| format!("{} has no list of files", path.display()))?;
+    let tail = rest.trim_start();
+    let rows = tail.lines().take_while(|line| line.starts_with('|'));
+    let tail = &tail[rows.map(|row| row.len() + 1).sum::<usize>()..];
+    let folder = repo.root().join("wit/v0.1");
+    let mut files: Vec<_> = fs::read_dir(&folder)?.collect::<Result<_, _>>()?;
+    files.sort_by_key(fs::DirEntry::file_name);
+    let mut out = format!("{head}{LIST}\n| --- | --- |\n");
+    for file in files {
+        let text = fs::read_to_string(file.path())?;
+        let _ = writeln!(out, "| `{}` | {} |", file.file_name().display(), abouts(&text).join(" "));
+    }
+    Ok(out + tail)
+}
+
+/// The head of the list in [`readme`].
+const LIST: &str = "| file | what |";
+
+/// What a file of the contract says of each of its interfaces, in a sentence, and of its grant; or what it says of itself,
+/// without one.
+fn abouts(file: &str) -> Vec<String> {
+    let about = |text: &str| {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut sentences = text.trim_end_matches('.').split(". ");
+        let first = sentences.next().unwrap_or_default();
+        let grant = sentences.find(|it| it.starts_with("Capability ") || it.starts_with("Needs no capability"));
+        let grant = grant.map(|grant| format!(" {grant}.")).unwrap_or_default();
+        format!("{first}.{grant}")
+    };
+    let (mut found, mut above) = (Vec::new(), String::new());
+    for line in file.lines() {
+        if let Some(comment) = line.strip_prefix("///") {
+            above.push_str(comment);
+            above.push('\n');
+        } else {
+            // What follows a blank line is not about what comes first.
+            let first = above.split("\n\n").next().unwrap_or_default();
+            if line.starts_with("interface ") {
+                found.push(about(first));
+            }
+            above.clear();
+        }
+    }
+    if found.is_empty() {
+        found.extend(file.lines().find_map(|line| line.strip_prefix("// ")).map(about));
+    }
+    found
 }
 
 /// The interfaces that some world exports.
@@ -159,5 +213,27 @@ fn defined(resolve: &Resolve, id: TypeId) -> String {
         TypeDefKind::Handle(wit_parser::Handle::Borrow(id)) => format!("borrow<{}>", defined(resolve, *id)),
         TypeDefKind::Handle(wit_parser::Handle::Own(id)) => defined(resolve, *id),
         other => other.as_str().to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_it_is_in_a_sentence_an_interface() {
+        let file = "// Lights. For all.\npackage a:b;\n\n/// A lamp. It\n/// shines. Capability `x`.\ninterface lamp {\n    /// On. Off.\n    \
+                    on: func();\n}\n\n/// What a lamp\n/// exports\n///\n/// Always.\ninterface bulb {}\n";
+        assert_eq!(abouts(file), ["A lamp. Capability `x`.", "What a lamp exports."]);
+        assert_eq!(abouts("// Worlds. Of all.\nworld w {}\n"), ["Worlds."]);
+    }
+
+    #[test]
+    fn the_page_about_the_folder_has_every_file() {
+        let repo = Repo::open(true).unwrap();
+        let page = fs::read_to_string(repo.root().join("wit/README.md")).unwrap();
+        assert_eq!(page, readme(&repo).unwrap(), "write it with `cargo xtask docs`");
+        assert!(page.contains("| `timers.wit` | ") && !page.contains(" |  |"), "{page}");
     }
 }

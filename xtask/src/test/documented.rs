@@ -144,18 +144,6 @@ fn every_hostile_case_is_listed() {
     assert!(missing.is_empty(), "not in tests/hostile/README.md: {missing:#?}");
 }
 
-/// The page about the contract has each of its files.
-#[test]
-fn every_file_of_the_contract_is_listed() {
-    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
-    let page = fs::read_to_string(wit.join("README.md")).unwrap();
-    let files = fs::read_dir(wit.join("v0.1")).unwrap().map(|entry| entry.unwrap().file_name());
-    let names: Vec<String> = files.map(|name| name.into_string().unwrap()).collect();
-    assert!(names.len() > 30, "only {names:?}");
-    let missing: Vec<&String> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "not in wit/README.md: {missing:?}");
-}
-
 /// Each case beside other mappers is a row of the page about them, and each row is a case.
 #[test]
 fn the_page_about_layers_has_every_case() {

@@ -9,7 +9,7 @@ use conductor_dispatch::{Envelope, WorkerCounters};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Grants;
-use conductor_sandbox::timer_queue::MAX_TIMERS;
+use conductor_sandbox::pending_calls::MAX_PENDING;
 
 use crate::lab::{Lab, envelope, guest, until};
 
@@ -52,12 +52,12 @@ impl Stage {
 fn a_feature_has_so_many_timers_and_no_more() {
     let stage = Stage::new();
     let many = stage.prepare("many");
-    assert!(stage.said(&many).ends_with(&format!("set {MAX_TIMERS}")));
+    assert!(stage.said(&many).ends_with(&format!("set {MAX_PENDING}")));
     // Of all its actions together.
     let other = stage.queue.prepare("Misbehave", r#"{"how": "many", "other": true}"#).unwrap();
     assert!(stage.said(&other).ends_with("set 0"));
     drop(many);
-    until("they go with their action", || stage.said(&other).ends_with(&format!("set {MAX_TIMERS}")));
+    until("they go with their action", || stage.said(&other).ends_with(&format!("set {MAX_PENDING}")));
 }
 
 #[test]

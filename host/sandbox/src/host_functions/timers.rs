@@ -1,6 +1,7 @@
 //! Timers: when an instance in the real-time lane asks to be called again.
 //!
-//! A call on the event path sets them. The worker that owns the instance waits for the next one and has it called.
+//! A call on the event path sets them, and each is a call that the instance has pending: the worker that owns the
+//! instance waits for the next one and has it made.
 //! Room for all is made when the guest opens its scheduler, so that setting one does not allocate.
 
 use conductor_event::Nanos;
@@ -10,8 +11,8 @@ use wasmtime::component::Resource;
 use crate::bindings::imports::timers;
 use crate::bindings::{Error, Lane};
 use crate::handles::{Context, Scheduler};
+use crate::pending_calls::{MAX_PENDING, NotPending};
 use crate::state::InstanceState;
-use crate::timer_queue::MAX_TIMERS;
 
 impl timers::Host for InstanceState {}
 
@@ -22,7 +23,7 @@ impl timers::HostScheduler for InstanceState {
             return Ok(Err(error));
         }
         if self.lane == Lane::RealTime {
-            self.timers.pending.reserve_exact(MAX_TIMERS);
+            self.pending.make_room();
         }
         Ok(Ok(self.table.push(Scheduler)?))
     }
@@ -42,13 +43,12 @@ impl timers::HostScheduler for InstanceState {
 
     fn cancel(&mut self, scheduler: Resource<Scheduler>, id: u32) -> wasmtime::Result<bool> {
         self.table.get(&scheduler)?;
-        let place = self.timers.place(id);
-        Ok(place.map(|place| self.timers.pending.remove(place)).is_some())
+        Ok(self.pending.remove(id))
     }
 
     fn deadline(&mut self, scheduler: Resource<Scheduler>, id: u32) -> wasmtime::Result<Option<u64>> {
         self.table.get(&scheduler)?;
-        Ok(self.timers.place(id).map(|place| self.timers.pending[place].deadline))
+        Ok(self.pending.deadline(id))
     }
 
     fn drop(&mut self, scheduler: Resource<Scheduler>) -> wasmtime::Result<()> {
@@ -68,6 +68,11 @@ impl InstanceState {
         if self.facts.is_revoked() {
             return Ok(Err(super::revoked()));
         }
-        Ok(self.timers.set(id, deadline))
+        Ok(self.pending.add(id, deadline).map_err(|why| match why {
+            NotPending::NothingUnderWay => {
+                Error::Unavailable("a timer is set while an action is performed or a timer is due".into())
+            }
+            NotPending::Full => Error::Exhausted(format!("{MAX_PENDING} timers are pending")),
+        }))
     }
 }

@@ -20,13 +20,14 @@ use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
 use conductor_host::host::{Host, StartError};
 use conductor_observer::Observation;
 use conductor_observer::sink_message::{Severity, SinkKind};
-use conductor_package::capability::{self, Capability, CapabilityKind};
+use conductor_package::capability::{self, Capability};
 use conductor_package::descriptor::HookPoint;
 use conductor_package::{Descriptor, Grants, Package};
 use conductor_ports::Direction;
 use conductor_ports::engine_input::Input;
 use conductor_ports::simulated::SimulatedPorts;
 use conductor_registry::FeatureReport;
+use conductor_sandbox::ActionInstance;
 use conductor_sandbox::datagrams::{DatagramSender, Datagrams};
 use conductor_sandbox::handles::OnProgress;
 use conductor_sandbox::model_view::ModelView as _;
@@ -350,14 +351,14 @@ impl World {
         let (events, (done, failed), (seen, missed)) = (host.observed().recorded(), self.performed(), self.watched());
         let queue = host.queue();
         let mut now = 0;
-        let sets_timers = self.descriptor.requests(CapabilityKind::Timers);
+        let goes_on = ActionInstance::may_have_pending(&self.descriptor);
         for (index, TimelineEntry { at, device, event }) in (1..).zip(&entries) {
             self.hand.advance(Duration::from_nanos(at - now));
             now = *at;
             let event = DeviceEvent { device: DeviceId::new(device), event: event.clone() };
             queue.send(Input::Event { at: host.clock().now(), event }).map_err(|_| "the engine has ended")?;
-            // Before the clock moves on: else timers of a later time might be due before it has reached the feature.
-            if sets_timers {
+            // Before the clock moves on: else calls of a later time might be due before it has reached the feature.
+            if goes_on {
                 self.wait(|| host.observed().recorded() >= events + index)?;
             }
         }

@@ -1,22 +1,22 @@
-//! The owners of a feature's pending timers, so that its timers go when their owner does.
+//! The owners of a feature's pending calls, so that these go when their owner does.
 
-use conductor_sandbox::timer_queue::MAX_TIMERS;
+use conductor_sandbox::pending_calls::MAX_PENDING;
 
-use super::Envelope;
-use super::ledger::Owner;
+use crate::Envelope;
+use crate::ledger::Owner;
 
-/// For each owner the event that led to the first of its pending timers, under a number that the instance knows it by.
+/// For each owner the event that led to the first of its pending calls, under a number that the instance knows it by.
 #[derive(Debug)]
-pub(super) struct TimerOwners(Vec<Option<Envelope>>);
+pub(super) struct PendingOwners(Vec<Option<Envelope>>);
 
-impl Default for TimerOwners {
+impl Default for PendingOwners {
     /// Room for as many as there can be, and for the one that performs.
     fn default() -> Self {
-        Self(Vec::with_capacity(MAX_TIMERS + 1))
+        Self(Vec::with_capacity(MAX_PENDING + 1))
     }
 }
 
-impl TimerOwners {
+impl PendingOwners {
     /// The number of this event's owner, which is a new one where it has none.
     pub(super) fn number(&mut self, envelope: &Envelope) -> u32 {
         let is_its =
