@@ -12,6 +12,7 @@ use conductor_api::client::{AskError, Client};
 use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say, SetLock, StreamItem, StreamQuery};
 use conductor_chat::record::Recorded;
 use conductor_chat::store::{ConversationQuery, ConversationView};
+use conductor_config_view::ConfigView;
 use conductor_host::control::gate::{ToolRequest, ToolResult};
 use conductor_host::control::plan::PlanSummary;
 use conductor_host::host::PlanView;
@@ -23,8 +24,6 @@ use conductor_learn_mapping::{
 use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
-
-use crate::config_view::ConfigView;
 
 /// How long the shell waits between two tries to reach a host.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);

@@ -21,7 +21,6 @@ use state::live::TICK_INTERVAL;
 use state::{Input, State};
 
 mod api;
-mod config_view;
 mod input;
 #[cfg(all(test, unix))]
 #[path = "../../conductor/tests/terminal/pty.rs"]

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use conductor_config_view::ConfigView;
 use conductor_host::host::status::Status;
 
 use crate::api::{Query, Request};
-use crate::config_view::ConfigView;
 use crate::input::{Key, Screen, lookup};
 use chat::Chat;
 use features::Features;

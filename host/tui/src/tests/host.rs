@@ -2,10 +2,10 @@
 
 use conductor_api::types::StreamItem;
 use conductor_chat::record::Recorded;
+use conductor_config_view::ConfigView;
 use serde_json::{Value, json};
 
 use crate::api::{Act, FromHost, Query, Reply, Request};
-use crate::config_view::ConfigView;
 
 /// The id of the plan that waits.
 pub(super) const PLAN: &str = "0123456789abcdef0123456789abcdef";

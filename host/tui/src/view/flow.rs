@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use conductor_config_view::Mapping;
 use conductor_ports::status::{BindingStatus, SideState};
 
 use super::status::health;
 use super::{Part, more_columns, rate, title};
-use crate::config_view::Mapping;
 use crate::state::State;
 use crate::state::live::HIGHLIGHT_TIMEOUT;
 use crate::text::{Look, Row};

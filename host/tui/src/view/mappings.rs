@@ -1,7 +1,8 @@
 //! The screen Mappings: all of them, and one with everything it says.
 
+use conductor_config_view::Mapping;
+
 use super::{Part, field, more_columns, paragraph, title};
-use crate::config_view::Mapping;
 use crate::input::{Command, Context, Screen, key_of};
 use crate::state::State;
 use crate::text::{Look, Row};
