@@ -6,6 +6,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+pub mod action_form;
 pub mod action_keys;
 pub mod device_light;
 pub mod likeness;
