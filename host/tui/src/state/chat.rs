@@ -10,7 +10,7 @@ use super::line::Line;
 use super::overlay::{About, Overlay, Phrase, Prompt, Purpose, Then};
 use crate::api::{Act, Answer, Query};
 use crate::input::Screen;
-use crate::text::beginning;
+use conductor_screen_text::beginning;
 
 /// Parts of a conversation that are kept, and bytes of all of them: the host has the rest.
 const MAX_PARTS: usize = 1000;

@@ -13,7 +13,7 @@ use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::api::Act;
 use crate::input::Screen;
-use crate::text::beginning;
+use conductor_screen_text::beginning;
 
 /// Rows that are kept.
 pub(crate) const MAX_ROWS: usize = 2000;

@@ -9,7 +9,7 @@ use super::status::health;
 use super::{Part, more_columns, rate, title};
 use crate::state::State;
 use crate::state::live::HIGHLIGHT_TIMEOUT;
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 /// Columns of a mapping's name and trigger.
 const MAPPING_COLUMNS: usize = 34;

@@ -11,7 +11,7 @@ use crate::state::layout;
 use crate::state::learn::{Listening, begins};
 use crate::state::light::LightRequest;
 use crate::state::overlay::{Overlay, Prompt, Purpose};
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let learn = &state.learn;

@@ -5,7 +5,7 @@ use conductor_config_view::Mapping;
 use super::{Part, field, more_columns, paragraph, title};
 use crate::input::{Command, Context, Screen, key_of};
 use crate::state::State;
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let Some(config) = &state.config else {
