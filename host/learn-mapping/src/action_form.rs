@@ -142,6 +142,12 @@ impl ActionForm {
         self.typed.insert(name.to_owned(), text.to_owned());
     }
 
+    /// Why a field can't be taken as it is. `None` if it can, or is not among the fields.
+    pub fn mistake_in(&self, name: &str) -> Option<String> {
+        let field = self.fields().into_iter().find(|field| field.name == name)?;
+        field.read(self.typed(name)).err()
+    }
+
     /// The first field that can't be taken as it is, and why.
     pub fn mistake(&self) -> Option<(String, String)> {
         let wrong = |field: FormField| field.read(self.typed(&field.name)).err().map(|why| (field.name, why));

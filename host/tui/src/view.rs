@@ -11,6 +11,7 @@ use crate::state::overlay::{About, Overlay, Prompt};
 use crate::state::{Extent, Link, State};
 use conductor_screen_text::{Look, Row, cut, wrapped, wrapped_line};
 
+mod action;
 mod chat;
 mod features;
 mod flow;

@@ -7,13 +7,13 @@ use conductor_observation::ObservationView;
 use conductor_observer::PlanStep;
 use conductor_ports::status::{PortState, PortsStatus};
 use conductor_ports::{Direction, Protocol};
+use conductor_screen_text::beginning;
+use conductor_terminal::typed::Line;
 
 use super::State;
-use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::api::Act;
 use crate::input::Screen;
-use conductor_screen_text::beginning;
 
 /// Rows that are kept.
 pub(crate) const MAX_ROWS: usize = 2000;

@@ -201,7 +201,7 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
             Query::DisabledFeatures => Reply::DisabledFeatures(vec![format!("{text} 2")]),
             Query::ActionKeys(action) => {
                 let schema = json!({ "properties": { text: { "description": text } }, "required": [text] });
-                Reply::ActionKeys(action.clone(), conductor_learn_mapping::action_keys::keys(&schema))
+                Reply::ActionKeys(action.clone(), schema)
             }
             Query::Lights(_) => return Err(text.to_owned()),
             Query::Conversations => {
@@ -223,7 +223,9 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
         },
         Request::Act(Act::Begin) => Reply::Begun(1),
         Request::Act(Act::Listen { .. }) => Reply::Listening(5),
-        Request::Act(Act::Propose(_) | Act::SetUp { .. }) => Reply::Proposed(PLAN.to_owned()),
+        Request::Act(Act::Propose(_) | Act::SetUp { .. } | Act::ChangeAction { .. } | Act::ProposeBy { .. }) => {
+            Reply::Proposed(PLAN.to_owned())
+        }
         Request::Act(_) => Reply::Done(text.to_owned()),
     })
 }

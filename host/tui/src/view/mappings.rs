@@ -2,7 +2,7 @@
 
 use conductor_config_view::Mapping;
 
-use super::{Part, field, more_columns, paragraph, title};
+use super::{Part, action, field, more_columns, paragraph, title};
 use crate::input::{Command, Context, Screen, key_of};
 use crate::state::State;
 use conductor_screen_text::{Look, Row};
@@ -34,7 +34,7 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
         lines.extend(paragraph(Look::Plain, &mapping.text, columns));
         Part::text(title("Mapping"), lines, state.mappings.scroll)
     });
-    (Some(above), below)
+    (Some(above), action::part(state, columns).or(below))
 }
 
 fn row(mapping: &Mapping, columns: usize) -> Row {
