@@ -140,6 +140,8 @@ pub(crate) struct Proposal {
     pub(crate) learned: Learned,
     /// Which of the controls.
     pub(crate) control: usize,
+    /// What the control is called.
+    pub(crate) name: String,
     /// What it is to do, as a person typed it.
     pub(crate) action: String,
     /// `None` for every mode.
@@ -437,7 +439,7 @@ fn proposed_by(client: &Client, name: &str, args: &Value) -> Result<Reply, Strin
 }
 
 fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
-    let Proposal { learned, control, action, mode, any, is_plain, light } = proposal;
+    let Proposal { learned, control, name, action, mode, any, is_plain, light } = proposal;
     let Some(control) = learned.controls.get(*control) else { return Err("no control is chosen".into()) };
     let mut control = control.clone();
     if *is_plain {
@@ -456,7 +458,7 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
     let wanted = learn_mapping::MappingRequest {
         action: &value,
         text: action,
-        name: &control.kind,
+        name,
         mode: mode.as_deref(),
         any: *any,
         light: light.as_ref(),

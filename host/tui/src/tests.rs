@@ -491,6 +491,23 @@ fn the_control_of_an_event_is_mapped_as_if_it_had_just_been_moved() {
 }
 
 #[test]
+fn a_control_has_one_name_on_every_screen_and_in_its_plan() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2");
+    let pressed = serde_json::json!({
+        "kind": "event", "at": 1, "device": "pads", "event": "note-on 36 100 ch 9", "control": "pad 1", "rules": [],
+    });
+    shell.hear(host::item(pressed));
+    assert!(shell.shows("pad 1"), "{}", shell.screen());
+    shell.types("m");
+    assert!(shell.shows(" pads                   pad 1        note-on 36 100"), "{}", shell.screen());
+    shell.types("Play 1");
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    assert!(matches!(acts.first(), Some(Act::Propose(proposal)) if proposal.name == "pad 1"), "{acts:?}");
+}
+
+#[test]
 fn a_step_that_would_do_nothing_is_said_where_no_plan_waits() {
     let mut shell = Shell::told(80, 40, "Play");
     shell.types("5");

@@ -162,7 +162,8 @@ impl State {
         let mode = self.learn.mode.clone();
         let (learned, control, any) = (self.learn.learned.clone(), self.learn.at, self.learn.any);
         let is_plain = self.learn.is_plain;
-        self.propose(Proposal { learned, control, action, mode, any, is_plain, light: None });
+        let name = learned.controls.get(control).map(|control| self.name_of(control).to_owned()).unwrap_or_default();
+        self.propose(Proposal { learned, control, name, action, mode, any, is_plain, light: None });
     }
 
     /// Takes the line of an action: a name alone is chosen of the list, and filled in.

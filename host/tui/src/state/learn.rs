@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use conductor_host::host::status::Status;
-use conductor_learn_mapping::{Learned, action_form::ActionForm, action_keys::ActionKey, device_light::DeviceLight};
+use conductor_learn_mapping::{
+    Control, Learned, action_form::ActionForm, action_keys::ActionKey, device_light::DeviceLight,
+};
 use conductor_terminal::typed::Line;
 use serde_json::Value;
 
@@ -182,6 +184,11 @@ impl State {
             self.learn.refused = Some(why.to_owned());
         }
         asks
+    }
+
+    /// What a control is called, as its events are: by its device's profile, where that is known, and else by what it is.
+    pub(crate) fn name_of<'c>(&'c self, control: &'c Control) -> &'c str {
+        self.live.control_of(&control.device, &control.last).unwrap_or(&control.kind)
     }
 
     /// Whether a gesture was made of the chosen control.

@@ -19,8 +19,11 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
         }
     };
     let row = |control: &Control| {
-        let row =
-            Row::of(Look::Plain, " ").cell(Look::Plain, &control.device, 22).cell(Look::Strong, &control.kind, 12);
+        let row = Row::of(Look::Plain, " ").cell(Look::Plain, &control.device, 22).cell(
+            Look::Strong,
+            state.name_of(control),
+            12,
+        );
         row.put_rest(Look::Plain, &control.last, columns)
     };
     let why = match (&learn.listening, learn.learned.unbound.is_empty()) {
