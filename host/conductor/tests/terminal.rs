@@ -251,7 +251,7 @@ fn who_names_no_provider_is_shown_them_and_an_only_model_is_taken() {
     let url = format!("http://localhost:{}/v1", model.port);
     let mut terminal = at_terminal(&stage, &["models", "add", "--url", &url, "--name", "local"]);
     terminal.expect("openrouter");
-    terminal.expect("Which provider?");
+    terminal.expect("Which provider? [its NUMBER in the list, or its name]");
     terminal.type_line("openai-compatible");
     terminal.expect("send requests to localhost");
     terminal.type_line("y");
@@ -261,6 +261,18 @@ fn who_names_no_provider_is_shown_them_and_an_only_model_is_taken() {
     terminal.expect("asking local for a word");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(stage.client.models().unwrap().len(), 1);
+}
+
+#[test]
+fn a_host_that_is_started_at_a_terminal_says_how_to_look_at_it() {
+    let home = Home::with("[[modes]]\nname = \"Play\"\n");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
+    command.arg("--home").arg(&home.0).arg("run").env("CONDUCTOR_FEATURES", &compiled().0);
+    let mut terminal = Terminal::start(command);
+    terminal.expect("`conductor ui` (browser), `conductor tui` (terminal)");
+    terminal.type_keys("\u{3}");
+    let (code, lines) = terminal.end();
+    assert_eq!((code, lines.join("\n").matches("conductor tui").count()), (Some(0), 1), "{lines:?}");
 }
 
 #[test]

@@ -56,7 +56,8 @@ pub fn setup(
         // A binding says which output is the device's, however that is called.
         let is_bound_alike = port.binding.is_some() && other.binding == port.binding;
         let fits_as_well = || fits(profile, other.name, other.usb).is_some_and(|other| other >= fit);
-        !other.is_input && (is_bound_alike || fits_as_well())
+        // Some systems know the USB ids of one direction only.
+        !other.is_input && (is_bound_alike || fits_as_well() || other.name == port.name)
     };
     let output = ports.iter().find(is_same);
     let mut matchers = vec![port.matcher()];
@@ -71,7 +72,7 @@ pub fn setup(
             matchers,
             protocol: port.protocol,
             bound: port.binding.is_some(),
-            has_output: output.is_some(),
+            output: output.map(|output| output.name),
         },
     )
 }
@@ -88,8 +89,8 @@ pub fn setup_ahead(profile: &Profile, alias: &str, bound: bool) -> Option<Vec<Su
         |message: &Message| matches!(message, Message::Button { .. } | Message::Stick { .. } | Message::Trigger { .. });
     let is_gamepad = profile.controls.iter().any(|control| is_of_gamepad(&control.message));
     let protocol = if is_gamepad { "hid" } else { "midi" };
-    let has_output = !profile.lights.is_empty();
-    let port = SuggestFor { name: &profile.name, fit: None, alias, matchers, protocol, bound, has_output };
+    let output = (!profile.lights.is_empty()).then_some(profile.name.as_str());
+    let port = SuggestFor { name: &profile.name, fit: None, alias, matchers, protocol, bound, output };
     Some(suggest(profile, &port))
 }
 
@@ -291,6 +292,30 @@ mod tests {
         assert_eq!(matchers[0]["value"], "Launchpad X LPX MIDI In");
         assert_eq!(matchers[1]["value"], "Launchpad X LPX MIDI Out");
         assert!(parts.len() > 1, "what can be sent to has lights");
+        let says = |parts: &[Suggested], said: &str| parts[0].reason.ends_with(said);
+        assert!(says(&parts, "; its lights are set by its output \"Launchpad X LPX MIDI Out\""), "{parts:?}");
+        let alone = setup(profile, fit, &ports[0], &ports[..1], "pads");
+        assert_eq!(alone.len(), 1);
+        assert!(says(&alone, "; its lights are left out: no output of it is there"), "{alone:?}");
+    }
+
+    #[test]
+    fn an_output_with_the_name_of_the_input_is_the_devices_own_where_it_has_no_usb_ids() {
+        let library = Library::bundled();
+        let profile = library.get("akai-apc-mini").unwrap();
+        let usb = profile.identity.usb.first().copied();
+        let port = |is_input, usb| SetupPort {
+            name: "APC MINI MIDI 1",
+            usb,
+            is_input,
+            protocol: "midi",
+            binding: None,
+            told_apart_by: None,
+        };
+        let ports = [port(true, usb), port(false, None)];
+        let (profile, fit) = library.of_port(ports[0].name, usb).unwrap();
+        let parts = setup(profile, fit, &ports[0], &ports, "pads");
+        assert!(parts.iter().any(|part| part.value["action"]["type"] == "SendMidi"), "{parts:?}");
     }
 
     // A person may say what a port is that no profile fits, and its output is called as little like the device.

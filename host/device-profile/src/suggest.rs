@@ -44,8 +44,8 @@ pub struct SuggestFor<'p> {
     pub protocol: &'p str,
     /// Whether it is bound under the alias already.
     pub bound: bool,
-    /// Whether the device can be sent to.
-    pub has_output: bool,
+    /// The name of the output by which the device can be sent to; `None` if it has none.
+    pub output: Option<&'p str>,
 }
 
 /// What is suggested for a port that fits a profile: the binding first, then mappings.
@@ -56,7 +56,7 @@ pub fn suggest(profile: &Profile, port: &SuggestFor<'_>) -> Vec<Suggested> {
     }
     if port.protocol == "midi" {
         parts.extend(TRANSPORT.iter().filter_map(|(name, key)| transport(profile, port.alias, name, key)));
-        if port.has_output {
+        if port.output.is_some() {
             parts.extend(lights(profile, port.alias).into_iter().flatten());
         }
     }
@@ -80,7 +80,14 @@ fn binding(profile: &Profile, port: &SuggestFor<'_>) -> Suggested {
         "matchers": port.matchers,
     });
     let reason = match by {
-        Some(by) => format!("\"{}\" is called {}: {by} that of the {title}", shortened(port.name), port.alias),
+        Some(by) => {
+            let lights = match (port.output, profile.lights.is_empty()) {
+                (_, true) => String::new(),
+                (Some(output), _) => format!("; its lights are set by its output \"{}\"", shortened(output)),
+                (None, _) => "; its lights are left out: no output of it is there".to_owned(),
+            };
+            format!("\"{}\" is called {}: {by} that of the {title}{lights}", shortened(port.name), port.alias)
+        }
         None => format!("the {title} is called {} when it is plugged in, by the name of its port", port.alias),
     };
     Suggested { list: "bindings", value, reason, confidence }
@@ -136,6 +143,11 @@ fn lights(profile: &Profile, alias: &str) -> Option<[Suggested; 2]> {
     let Message::Note { note: end, .. } = last.message else { return None };
     let notes = if end == note { json!(note) } else { json!(format!("{note}..{end}")) };
     let names = if end == note { begin.name.clone() } else { format!("{} to {}", begin.name, last.name) };
+    let all = first(profile).filter(|control| profile.light_of(control).is_some()).count();
+    let left_out = match all.saturating_sub(usize::from(end.saturating_sub(note)) + 1) {
+        0 => String::new(),
+        count => format!("; the lights of {count} more controls are left out"),
+    };
     let part = |edge: &str, velocity: u8, what: String| Suggested {
         list: "global_mappings",
         value: json!({
@@ -154,7 +166,7 @@ fn lights(profile: &Profile, alias: &str) -> Option<[Suggested; 2]> {
         confidence: light.confidence.min(begin.confidence),
     };
     Some([
-        part("press", on, format!("{names} light up {colour} while they are pressed (velocity {on})")),
+        part("press", on, format!("{names} light up {colour} while they are pressed (velocity {on}){left_out}")),
         part("release", off, format!("and go out when they are let go (velocity {off})")),
     ])
 }
@@ -185,7 +197,7 @@ mod tests {
                 matchers,
                 protocol: "midi",
                 bound,
-                has_output: true,
+                output: Some(port),
             },
         )
     }
@@ -201,6 +213,7 @@ mod tests {
         assert_eq!(parts[2].value["trigger"]["on"], "release");
         assert_eq!(parts[2].value["action"]["velocity"], 0);
         assert!(parts[1].reason.contains("pad 1 to pad 8 light up green"), "{}", parts[1].reason);
+        assert!(parts[1].reason.ends_with("more controls are left out"), "{}", parts[1].reason);
     }
 
     #[test]

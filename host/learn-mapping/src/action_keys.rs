@@ -44,10 +44,10 @@ pub fn keys(schema: &Value) -> Vec<ActionKey> {
 }
 
 /// The words under which a schema has forms.
-const FORMS: [&str; 2] = ["oneOf", "anyOf"];
+pub(crate) const FORMS: [&str; 2] = ["oneOf", "anyOf"];
 
 /// The text that a property is fixed to, in the first of its spellings. `None` if it is free.
-fn fixed(property: &Value) -> Option<&str> {
+pub(crate) fn fixed(property: &Value) -> Option<&str> {
     property["const"].as_str().or_else(|| property["enum"][0].as_str())
 }
 
@@ -65,12 +65,12 @@ fn is_text(property: &Value, document: &Value) -> bool {
     takes("string") && !takes("integer") && !takes("number")
 }
 
-fn is_required(form: &Value, name: &str) -> bool {
+pub(crate) fn is_required(form: &Value, name: &str) -> bool {
     form["required"].as_array().is_some_and(|required| required.iter().any(|key| key == name))
 }
 
 /// What a schema refers to within the document, if it does.
-fn resolved<'s>(schema: &'s Value, document: &'s Value) -> &'s Value {
+pub(crate) fn resolved<'s>(schema: &'s Value, document: &'s Value) -> &'s Value {
     let place = schema.as_object().map(Map::len).and(schema["$ref"].as_str()).and_then(|to| to.strip_prefix('#'));
     place.and_then(|place| document.pointer(place)).unwrap_or(schema)
 }

@@ -6,13 +6,16 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+pub mod action_form;
 pub mod action_keys;
 pub mod device_light;
+pub mod known_actions;
 pub mod likeness;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
+use device_light::DeviceLight;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -193,8 +196,19 @@ pub struct HeldLight {
 }
 
 impl HeldLight {
+    /// A light that shows this value, as a profile says how it is set, where one does. Its output is there.
+    pub fn shown(known: Option<&DeviceLight>, on: u8) -> Self {
+        Self {
+            is_controller: known.is_some_and(|light| light.is_controller),
+            channel: known.and_then(|light| light.channel),
+            on,
+            off: known.map_or(0, DeviceLight::off),
+            output: None,
+        }
+    }
+
     /// The `feedback` of a mapping for this note.
-    fn feedback(&self, note: Note) -> Value {
+    pub fn feedback(&self, note: Note) -> Value {
         let (number, channel) = (note.number, self.channel.unwrap_or(note.channel));
         let shows = |value: u8| match self.is_controller {
             true => json!({ "message_type": "CC", "channel": channel, "cc": number, "value": value }),

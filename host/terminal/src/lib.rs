@@ -12,7 +12,7 @@
 //!   with [`Table`], where it is a cell.
 //! - JSON is escaped as JSON is: the same value, other text.
 //! - Markdown of others is rendered by [`markdown`], which escapes its text and indents its lines.
-//! - Lines that a person types are read by [`editor`].
+//! - Lines that a person types are read by [`editor`]; a program that has the whole screen keeps one as a [`typed::Line`].
 //! - [`duration()`] writes seconds for people.
 //! - [`Progress`] counts the seconds of work that takes long.
 //! - Colours are a [`Style`] of a part of a line, and never text.
@@ -36,6 +36,7 @@ pub mod markdown;
 mod output;
 mod progress;
 mod table;
+pub mod typed;
 
 pub use conductor_hidden_characters::is_hidden;
 pub use duration::duration;

@@ -12,19 +12,16 @@ use conductor_api::client::{AskError, Client};
 use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say, SetLock, StreamItem, StreamQuery};
 use conductor_chat::record::Recorded;
 use conductor_chat::store::{ConversationQuery, ConversationView};
+use conductor_config_view::ConfigView;
 use conductor_host::control::gate::{ToolRequest, ToolResult};
 use conductor_host::control::plan::PlanSummary;
 use conductor_host::host::PlanView;
 use conductor_host::host::status::Status;
 use conductor_install::receipt::{FeatureInstallReport, What};
-use conductor_learn_mapping::{
-    self as learn_mapping, HeldLight, LearnError, Learned, Started, action_keys, device_light,
-};
+use conductor_learn_mapping::{self as learn_mapping, HeldLight, LearnError, Learned, Started, device_light};
 use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
-
-use crate::config_view::ConfigView;
 
 /// How long the shell waits between two tries to reach a host.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -68,24 +65,65 @@ pub(crate) enum Query {
 /// What can be done.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Act {
-    Apply { id: String },
-    Reject { id: String },
+    Apply {
+        id: String,
+    },
+    Reject {
+        id: String,
+    },
     Undo,
     Redo,
-    SwitchMode { mode: String },
-    Lock { locked: bool },
-    Mute { device: String, muted: bool },
-    SetUp { device: String },
-    Lift { feature: String },
-    Enable { feature: String },
-    Disable { feature: String },
+    SwitchMode {
+        mode: String,
+    },
+    Lock {
+        locked: bool,
+    },
+    Mute {
+        device: String,
+        muted: bool,
+    },
+    SetUp {
+        device: String,
+    },
+    Lift {
+        feature: String,
+    },
+    Enable {
+        feature: String,
+    },
+    Disable {
+        feature: String,
+    },
     Begin,
-    Say { id: u64, text: String },
-    CancelTurn { id: u64 },
-    Approve { conversation: u64, answer: Answer },
-    Listen { device: Option<String> },
-    StopListening { session: u64 },
+    Say {
+        id: u64,
+        text: String,
+    },
+    CancelTurn {
+        id: u64,
+    },
+    Approve {
+        conversation: u64,
+        answer: Answer,
+    },
+    Listen {
+        device: Option<String>,
+    },
+    StopListening {
+        session: u64,
+    },
     Propose(Box<Proposal>),
+    /// Has the mapping at a place do this, as a person typed it.
+    ChangeAction {
+        place: String,
+        action: String,
+    },
+    /// Has a tool propose a plan.
+    ProposeBy {
+        tool: &'static str,
+        args: Value,
+    },
 }
 
 /// A person's answer to a call that waits.
@@ -102,6 +140,8 @@ pub(crate) struct Proposal {
     pub(crate) learned: Learned,
     /// Which of the controls.
     pub(crate) control: usize,
+    /// What the control is called.
+    pub(crate) name: String,
     /// What it is to do, as a person typed it.
     pub(crate) action: String,
     /// `None` for every mode.
@@ -134,8 +174,8 @@ pub(crate) enum Reply {
     Actions(Vec<(String, String)>),
     /// Names of installed features that a person has disabled.
     DisabledFeatures(Vec<String>),
-    /// An action, and the keys that it takes.
-    ActionKeys(String, Vec<action_keys::ActionKey>),
+    /// An action, and the JSON Schema of the keys that it takes.
+    ActionKeys(String, Value),
     /// A device, and its lights.
     Lights(String, Vec<device_light::DeviceLight>),
     Conversations(Vec<ConversationView>),
@@ -265,14 +305,12 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
             let in_force = client.config().map_err(|error| error.to_string())?;
             return ConfigView::read(&in_force.file, &in_force.text).map(|config| Reply::Config(Box::new(config)));
         }
-        Query::Actions => {
-            actions(|args| tool(client, "conductor_list_actions", args).map(|page| page.result)).map(Reply::Actions)
-        }
+        Query::Actions => known_actions::list(|args| tool(client, known_actions::TOOL, args).map(|page| page.result))
+            .map(Reply::Actions),
         Query::DisabledFeatures => client.receipts().map(|receipts| Reply::DisabledFeatures(disabled(&receipts))),
         Query::ActionKeys(action) => {
             let asked = tool(client, "conductor_list_actions", &json!({ "type": action }));
-            let keys = |result: &Value| action_keys::keys(&result["actions"][0]["keys"]);
-            asked.map(|ToolResult { result, .. }| Reply::ActionKeys(action.clone(), keys(&result)))
+            asked.map(|answer| Reply::ActionKeys(action.clone(), answer.result["actions"][0]["keys"].clone()))
         }
         Query::Lights(device) => {
             let asked = tool(client, "conductor_get_device_profile", &json!({ "port": device, "drawing": true }));
@@ -314,28 +352,6 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
     reply.map_err(|error| error.to_string())
 }
 
-/// What most mappings do, the most usual first.
-const USUAL_ACTIONS: [&str; 7] = ["Keystroke", "Text", "OscSend", "SendMidi", "MidiForward", "ModeChange", "Launch"];
-
-/// The types of all actions, and what each does, those first that most mappings have. `list` returns a page of them, as
-/// the tool that lists them does.
-fn actions<E>(mut list: impl FnMut(&Value) -> Result<Value, E>) -> Result<Vec<(String, String)>, E> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut all = Vec::new();
-    loop {
-        let page = list(&json!({ "after": all.len() }))?;
-        let found = page["actions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        all.extend(found.iter().map(|action| (text(&action["type"]), text(&action["summary"]))));
-        let total = page["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
-        if found.is_empty() || all.len() >= total {
-            break;
-        }
-    }
-    let rank = |kind: &str| USUAL_ACTIONS.iter().position(|usual| *usual == kind).unwrap_or(USUAL_ACTIONS.len());
-    all.sort_by_key(|(kind, _): &(String, String)| rank(kind));
-    Ok(all)
-}
-
 /// Names of the features that are disabled by their last receipt.
 fn disabled(receipts: &[FeatureInstallReport]) -> Vec<String> {
     let last: BTreeMap<&str, &FeatureInstallReport> =
@@ -365,10 +381,7 @@ fn done(client: &Client, act: &Act) -> Result<Reply, String> {
             })
         }),
         Act::SetUp { device } => {
-            let asked = tool(client, "conductor_suggest_setup", &json!({ "port": device }));
-            let made = asked.map_err(|error| error.to_string())?;
-            let plan = made.plan().map(str::to_owned);
-            return plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into());
+            return proposed_by(client, "conductor_suggest_setup", &json!({ "port": device }));
         }
         Act::Lift { feature } => {
             client.lift_quarantine(feature).map(|_| said(format!("the quarantine of {feature} has ended")))
@@ -394,6 +407,12 @@ fn done(client: &Client, act: &Act) -> Result<Reply, String> {
             tool(client, "conductor_stop_learn", &json!({ "session": session })).map(|_| said(String::new()))
         }
         Act::Propose(proposal) => return proposed(client, proposal),
+        Act::ProposeBy { tool, args } => return proposed_by(client, tool, args),
+        Act::ChangeAction { place, action } => {
+            let mut call = |name: &str, args: &Value| tool(client, name, args).map(|answer| answer.result);
+            let action = learn_mapping::action(&mut call, action).map_err(|error| error.to_string())?;
+            return proposed_by(client, "conductor_update_mapping", &json!({ "place": place, "action": action }));
+        }
     };
     reply.map_err(|error| error.to_string())
 }
@@ -412,8 +431,15 @@ pub(crate) fn stop_listening(home: &Path, session: u64) -> Result<(), AskError> 
     tool(&Client::new(home), "conductor_stop_learn", &json!({ "session": session })).map(drop)
 }
 
+/// Has a tool propose a plan.
+fn proposed_by(client: &Client, name: &str, args: &Value) -> Result<Reply, String> {
+    let made = tool(client, name, args).map_err(|error| error.to_string())?;
+    let plan = made.plan().map(str::to_owned);
+    plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into())
+}
+
 fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
-    let Proposal { learned, control, action, mode, any, is_plain, light } = proposal;
+    let Proposal { learned, control, name, action, mode, any, is_plain, light } = proposal;
     let Some(control) = learned.controls.get(*control) else { return Err("no control is chosen".into()) };
     let mut control = control.clone();
     if *is_plain {
@@ -432,7 +458,7 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
     let wanted = learn_mapping::MappingRequest {
         action: &value,
         text: action,
-        name: &control.kind,
+        name,
         mode: mode.as_deref(),
         any: *any,
         light: light.as_ref(),
@@ -440,37 +466,4 @@ fn proposed(client: &Client, proposal: &Proposal) -> Result<Reply, String> {
     let config = || client.config().map(|in_force| in_force.text);
     learn_mapping::propose(&mut call, config, learned, &control, wanted).map_err(said)?;
     plan.map(Reply::Proposed).ok_or_else(|| "the tool proposed no plan".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use super::*;
-
-    #[test]
-    fn actions_are_read_page_by_page_each_once() {
-        let mut asked = Vec::new();
-        let all = actions(|args| {
-            asked.push(args["after"].as_u64().unwrap());
-            let after = args["after"].as_u64().unwrap();
-            let page: Vec<Value> = (after..5).take(2).map(|number| json!({ "type": number.to_string() })).collect();
-            Ok::<_, Infallible>(json!({ "actions": page, "total": 5 }))
-        });
-        let types: Vec<String> = all.unwrap().into_iter().map(|(kind, _)| kind).collect();
-        assert_eq!(types, ["0", "1", "2", "3", "4"]);
-        assert_eq!(asked, [0, 2, 4]);
-        // All of them on one page, or none.
-        let once = actions(|_| Ok::<_, Infallible>(json!({ "actions": [{ "type": "A", "summary": "Does it." }] })));
-        assert_eq!(once.unwrap(), [("A".to_owned(), "Does it.".to_owned())]);
-        assert!(actions(|_| Ok::<_, Infallible>(json!({ "actions": [], "total": 5 }))).unwrap().is_empty());
-    }
-
-    #[test]
-    fn what_most_mappings_do_is_listed_first() {
-        let all = ["AddToVariable", "Delay", "Keystroke", "ModeChange", "OscSend"].map(|kind| json!({ "type": kind }));
-        let listed = actions(|_| Ok::<_, Infallible>(json!({ "actions": all }))).unwrap();
-        let types: Vec<&str> = listed.iter().map(|(kind, _)| kind.as_str()).collect();
-        assert_eq!(types, ["Keystroke", "OscSend", "ModeChange", "AddToVariable", "Delay"]);
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! It is a client of the API as any other. [`run`] has the terminal until it ends. What is known and shown is one value
 //! (`state`), which what the host says (`api`) and what a person does (`input`, by one table of keys) change; `view` draws
-//! it, `state::layout` says where, `text` escapes what others wrote, and `session` takes the terminal and gives it back.
+//! it, `state::layout` says where, and `session` takes the terminal and gives it back.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -21,7 +21,6 @@ use state::live::TICK_INTERVAL;
 use state::{Input, State};
 
 mod api;
-mod config_view;
 mod input;
 #[cfg(all(test, unix))]
 #[path = "../../conductor/tests/terminal/pty.rs"]
@@ -30,7 +29,6 @@ mod session;
 mod state;
 #[cfg(test)]
 mod tests;
-mod text;
 mod view;
 
 /// The least time between two frames.

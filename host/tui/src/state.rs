@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use conductor_config_view::ConfigView;
 use conductor_host::host::status::Status;
 
 use crate::api::{Query, Request};
-use crate::config_view::ConfigView;
 use crate::input::{Key, Screen, lookup};
 use chat::Chat;
 use features::Features;
@@ -25,11 +25,11 @@ pub(crate) mod chat;
 mod commands;
 mod event_control;
 mod features;
+mod form;
 mod from_host;
 pub(crate) mod layout;
 pub(crate) mod learn;
 pub(crate) mod light;
-pub(crate) mod line;
 pub(crate) mod live;
 mod mappings;
 mod mouse;

@@ -14,7 +14,6 @@ use crate::state::layout;
 use crate::state::live::MAX_ROWS;
 use crate::state::{Input, State};
 use crate::view::render;
-use conductor_learn_mapping::action_keys::ActionKey;
 
 mod host;
 
@@ -340,7 +339,7 @@ fn learning() -> Shell {
 fn an_action_is_for_the_control_that_was_chosen_when_it_was_asked_for() {
     let mut shell = learning();
     shell.key(KeyCode::Enter);
-    shell.types("Play");
+    shell.types("Play 1");
     shell.hear(host::moved("knob"));
     shell.key(KeyCode::Enter);
     let acts = shell.answered("Play", "usual");
@@ -370,7 +369,7 @@ fn a_mapping_waits_for_the_gesture_that_was_made_or_for_the_control_alone() {
     for is_plain in [true, false] {
         shell.key(KeyCode::Enter);
         assert_eq!(shell.shows("the mapping waits for the Play"), !is_plain, "{}", shell.screen());
-        shell.types("Play");
+        shell.types("Play 1");
         shell.key(KeyCode::Enter);
         let acts = shell.answered("Play", "usual");
         let Some(Act::Propose(proposal)) = acts.first() else { panic!("{acts:?}") };
@@ -393,7 +392,7 @@ fn lit(device: &str, is_bound: bool, has_profile: bool, keys: &[KeyCode]) -> (St
     if has_profile {
         shell.hear(host::lights(device));
     }
-    shell.types("Play");
+    shell.types("Play 1");
     shell.key(KeyCode::Enter);
     assert!(shell.answered("Play", "usual").is_empty(), "the light is asked for first: {}", shell.screen());
     assert!(shell.shows("output      Pads MIDI 1 is bound with it"), "{}", shell.screen());
@@ -421,7 +420,7 @@ fn the_light_of_a_pad_is_asked_for_after_its_action() {
         assert!(screen.contains("light while it is held (0 to 127; empty: none): 5"), "{screen}");
         assert_eq!(proposal.light.map(|light| light.on), Some(5));
         let (_, proposal) = lit(device, is_bound, true, &[]);
-        assert_eq!((proposal.light.as_ref(), proposal.action.as_str()), (None, "Play"));
+        assert_eq!((proposal.light.as_ref(), proposal.action.as_str()), (None, "Play 1"));
     }
 }
 
@@ -431,7 +430,7 @@ fn a_light_that_is_none_is_typed_again_and_escape_goes_back_to_the_action() {
     shell.hear(host::status_with_output("Play", "Pads MIDI 1"));
     shell.hear(host::pressed("pads", true));
     shell.key(KeyCode::Enter);
-    shell.types("Play");
+    shell.types("Play 1");
     shell.key(KeyCode::Enter);
     shell.types("128");
     shell.key(KeyCode::Enter);
@@ -456,7 +455,7 @@ fn no_light_is_asked_for_where_none_can_be_set() {
         shell.hear(host::status_with_output("Play", name));
         shell.hear(host::pressed(device, true));
         shell.key(KeyCode::Enter);
-        shell.types("Play");
+        shell.types("Play 1");
         shell.key(KeyCode::Enter);
         let acts = shell.answered("Play", "usual");
         assert!(matches!(acts.first(), Some(Act::Propose(proposal)) if proposal.light.is_none()), "{acts:?}");
@@ -471,7 +470,7 @@ fn the_control_of_an_event_is_mapped_as_if_it_had_just_been_moved() {
     for (device, is_bound) in [("pads", true), ("Play", false)] {
         shell.hear(host::event(device, "note-on 36 100 ch 9", &[]));
         assert!(shell.lines()[23].contains("m map"), "{}", shell.screen());
-        shell.types("mPlay");
+        shell.types("mPlay 1");
         assert!(shell.shows("action: Play"), "{}", shell.screen());
         shell.key(KeyCode::Enter);
         let acts = shell.answered("Play", "usual");
@@ -489,6 +488,23 @@ fn the_control_of_an_event_is_mapped_as_if_it_had_just_been_moved() {
     shell.types("8");
     shell.key(KeyCode::Enter);
     assert!(shell.shows("! move a control first"), "{}", shell.screen());
+}
+
+#[test]
+fn a_control_has_one_name_on_every_screen_and_in_its_plan() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2");
+    let pressed = serde_json::json!({
+        "kind": "event", "at": 1, "device": "pads", "event": "note-on 36 100 ch 9", "control": "pad 1", "rules": [],
+    });
+    shell.hear(host::item(pressed));
+    assert!(shell.shows("pad 1"), "{}", shell.screen());
+    shell.types("m");
+    assert!(shell.shows(" pads                   pad 1        note-on 36 100"), "{}", shell.screen());
+    shell.types("Play 1");
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    assert!(matches!(acts.first(), Some(Act::Propose(proposal)) if proposal.name == "pad 1"), "{acts:?}");
 }
 
 #[test]
@@ -513,9 +529,11 @@ fn tab_writes_the_name_of_an_action_and_the_keys_that_it_needs() {
     assert!(shell.shows("action: OscSend "), "{}", shell.screen());
     let keys = Request::Query(Query::ActionKeys("OscSend".into()));
     assert!(shell.state.take_requests().contains(&keys));
-    let key = |name: &str, required, is_text| ActionKey { name: name.into(), required, is_text, help: String::new() };
-    let known = vec![key("address", true, true), key("level", true, false), key("args", false, true)];
-    let result = Ok(Reply::ActionKeys("OscSend".into(), known));
+    let schema = serde_json::json!({
+        "properties": { "address": { "type": "string" }, "level": { "type": "integer" }, "args": { "type": "string" } },
+        "required": ["address", "level"],
+    });
+    let result = Ok(Reply::ActionKeys("OscSend".into(), schema));
     shell.hear(FromHost::Answered { request: Box::new(keys), result });
     shell.key(KeyCode::Tab);
     shell.types("/verse");
@@ -523,6 +541,95 @@ fn tab_writes_the_name_of_an_action_and_the_keys_that_it_needs() {
     // What is written is left alone.
     shell.key(KeyCode::Tab);
     assert!(shell.shows(r#"action: OscSend { address = "/verse", level =  }"#), "{}", shell.screen());
+}
+
+#[test]
+fn an_action_is_filled_in_field_by_field() {
+    let mut shell = learning();
+    shell.key(KeyCode::Enter);
+    assert!(shell.lines()[23].contains("Enter choose"), "{}", shell.screen());
+    shell.types("os");
+    shell.key(KeyCode::Enter);
+    let keys = Request::Query(Query::ActionKeys("OscSend".into()));
+    assert!(shell.state.take_requests().contains(&keys));
+    let schema = serde_json::json!({
+        "properties": {
+            "address": { "type": "string", "pattern": "^/", "description": "The OSC address: `\"/cue/1\"`. More of it." },
+            "level": { "type": "integer", "minimum": 0, "maximum": 127 },
+            "args": { "type": "string" },
+        },
+        "required": ["address", "level"],
+    });
+    let result = Ok(Reply::ActionKeys("OscSend".into(), schema));
+    shell.hear(FromHost::Answered { request: Box::new(keys), result });
+    assert!(shell.shows("OscSend address: ") && shell.lines()[23].contains("Tab next field"), "{}", shell.screen());
+    assert!(shell.shows("The OSC address") && !shell.shows("More of it"), "{}", shell.screen());
+    assert!(shell.shows("takes     a text") && shell.shows("such as   /cue/1"), "{}", shell.screen());
+    // A field that can't be taken is not left by Tab.
+    shell.types("cue");
+    shell.key(KeyCode::Tab);
+    assert!(shell.shows("address begins with /. OscSend address: cue"), "{}", shell.screen());
+    shell.key(KeyCode::Home);
+    shell.types("/");
+    shell.key(KeyCode::Tab);
+    shell.types("128");
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("level takes a whole number, 0 to 127. OscSend level: 128"), "{}", shell.screen());
+    shell.key(KeyCode::Backspace);
+    assert!(shell.lines()[23].contains("Enter done"), "{}", shell.screen());
+    // The line that it comes to is one key away; what is refused comes back as the form.
+    let action = r#"OscSend { address = "/cue", level = 12 }"#;
+    let as_line = Key::new(KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL)).unwrap();
+    shell.state.input(Input::Key(as_line), shell.now);
+    assert!(shell.shows(&format!("action: {action}")), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    for request in shell.state.take_requests() {
+        if let Request::Act(Act::Propose(proposal)) = &request {
+            assert_eq!(proposal.action, action);
+        }
+        shell.hear(FromHost::Answered { request: Box::new(request), result: Err("no such target".to_owned()) });
+    }
+    assert!(shell.shows("no such target") && shell.shows("OscSend address: /cue"), "{}", shell.screen());
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    assert!(matches!(acts.first(), Some(Act::Propose(proposal)) if proposal.action == action), "{acts:?}");
+}
+
+#[test]
+fn a_mapping_is_changed_lit_and_removed_by_plans() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("4");
+    assert!(shell.lines()[23].contains("c change  l light  x remove"), "{}", shell.screen());
+    // What the form does not know of the action stays.
+    shell.types("c");
+    shell.answered("Play", "usual");
+    assert!(shell.shows("OscSend Play: "), "{}", shell.screen());
+    shell.types("x");
+    shell.key(KeyCode::Enter);
+    let (place, action) = ("modes/0/mappings/0".to_owned(), r#"OscSend { Play = "x", address = "Play" }"#.to_owned());
+    assert_eq!(shell.answered("Play", "usual"), [Act::ChangeAction { place, action }]);
+    assert!(shell.shows("Plans that wait for you"), "{}", shell.screen());
+    shell.types("4l");
+    shell.answered("Play", "usual");
+    assert!(shell.shows("light while it is held (0 to 127; empty: none): "), "{}", shell.screen());
+    shell.types("128");
+    shell.key(KeyCode::Enter);
+    assert!(shell.shows("a number, 0 to 127. light"), "{}", shell.screen());
+    shell.key(KeyCode::Backspace);
+    shell.key(KeyCode::Enter);
+    let acts = shell.answered("Play", "usual");
+    let Some(Act::ProposeBy { tool: "conductor_batch_changes", args }) = acts.first() else { panic!("{acts:?}") };
+    let change = &args["changes"][0];
+    assert_eq!(
+        (&change["path"], &change["value"]["fired"]["velocity"]),
+        (&"modes/0/mappings/0/feedback".into(), &12.into())
+    );
+    shell.types("4x");
+    let args = serde_json::json!({ "place": "modes/0/mappings/0" });
+    assert_eq!(shell.answered("Play", "usual"), [Act::ProposeBy { tool: "conductor_delete_mapping", args }]);
+    // A fader has no light that follows a press.
+    shell.types("4j");
+    assert!(shell.lines()[23].contains("c change  x remove"), "{}", shell.screen());
 }
 
 #[test]
@@ -562,7 +669,7 @@ fn what_moves_is_said_before_it_is_known_what_it_is() {
 fn why_an_action_is_refused_stands_beside_its_line_and_not_longer() {
     let mut shell = learning();
     shell.key(KeyCode::Enter);
-    shell.types("Play");
+    shell.types("Play 1");
     shell.key(KeyCode::Enter);
     for request in shell.state.take_requests() {
         let result = Err("the keys are wrong:\nline 2".to_owned());

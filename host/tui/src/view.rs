@@ -9,8 +9,9 @@ use crate::input::{BINDINGS, Command, Context, Screen, key_of};
 use crate::state::layout::{self, BODY, NEEDED};
 use crate::state::overlay::{About, Overlay, Prompt};
 use crate::state::{Extent, Link, State};
-use crate::text::{Look, Row, cut, wrapped, wrapped_line};
+use conductor_screen_text::{Look, Row, cut, wrapped, wrapped_line};
 
+mod action;
 mod chat;
 mod features;
 mod flow;

@@ -14,7 +14,7 @@ use conductor_host::control::plan::risk::Level;
 use conductor_host::control::plan::{Plan, PlanSummary};
 use conductor_host::host::{Applied, PlanView};
 use conductor_stdx::plural::plural;
-use conductor_terminal::{self as terminal, Lines, Table, outln, shortened};
+use conductor_terminal::{self as terminal, Lines, Table, errln, outln, shortened};
 
 /// Bytes of a plan's description that a question shows.
 const MAX_DESCRIPTION: usize = 200;
@@ -335,6 +335,7 @@ fn repeats(plan: &Plan, agreed: &Agreed) -> Result<bool, Failure> {
         return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
     }
     let first = plan.digits();
+    errln!("The digits choose nothing: they are a yes that no key hit by habit gives.");
     let digits = format_args!("the first {} digits of its id ({first})", first.len());
     let answer = terminal::ask(format_args!("This plan is privileged. To apply it, type {digits}:"))?;
     Ok(answer.starts_with(first) && plan.id.starts_with(&answer))

@@ -10,6 +10,10 @@ use conductor_ports::supervisor::PortState;
 use conductor_sandbox::Compiler;
 use conductor_stdx::heap;
 use conductor_stdx::plural::plural;
+use conductor_terminal::{self as terminal, errln};
+
+/// Where a person goes on from here.
+const SHELLS: &str = "look at it from another terminal: `conductor ui` (browser), `conductor tui` (terminal)";
 
 /// The arguments of `conductor run`.
 #[derive(Debug, clap::Args)]
@@ -54,6 +58,9 @@ pub(super) fn run(places: &Paths, arguments: &RunArguments) -> CommandResult {
     let (rules, features) = (plural(status.rules, "rule"), plural(features, "feature"));
     heap::give_back_free_memory();
     tracing::info!("ready: {rules}, {} open, {features}; Ctrl-C ends", plural(open, "port"));
+    if terminal::is_interactive() {
+        errln!("{SHELLS}");
+    }
     let stop_asked = conductor.host().stop_asked();
     loop {
         crossbeam_channel::select! {

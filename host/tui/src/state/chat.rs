@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use conductor_chat::record::{Approval, ChatEvent, Outcome, PlanOutcome, Recorded};
 use conductor_chat::store::ConversationView;
+use conductor_screen_text::beginning;
+use conductor_terminal::typed::Line;
 
 use super::State;
-use super::line::Line;
 use super::overlay::{About, Overlay, Phrase, Prompt, Purpose, Then};
 use crate::api::{Act, Answer, Query};
 use crate::input::Screen;
-use crate::text::beginning;
 
 /// Parts of a conversation that are kept, and bytes of all of them: the host has the rest.
 const MAX_PARTS: usize = 1000;

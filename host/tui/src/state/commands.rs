@@ -1,9 +1,10 @@
 //! What keys do: which commands would do something now, and what each does.
 
+use conductor_terminal::typed::Line;
+
 use super::State;
 use super::chat::Conversation;
 use super::learn::Listening;
-use super::line::Line;
 use super::live::{Pane, RowKind};
 use super::overlay::{About, Explanation, Overlay, Then};
 use crate::api::{Act, Query};
@@ -63,7 +64,11 @@ impl State {
             Command::ListenStart => self.learn.listening == Listening::No,
             Command::ListenStop => self.session().is_some(),
             Command::Gesture => self.has_gesture(),
+            Command::ChangeMapping => self.written_mapping().is_some(),
+            Command::LightMapping => self.light_of_mapping().is_some(),
+            Command::RemoveMapping => self.chosen_mapping().is_some(),
             Command::Complete => self.can_complete(),
+            Command::AsLine => self.typed_field().is_some(),
             Command::NextMode | Command::AnyDevice => !self.learn.learned.controls.is_empty(),
             _ => true,
         }
@@ -117,7 +122,7 @@ impl State {
                 }
             }
             Command::Map => {
-                self.learn.refused = None;
+                (self.learn.refused, self.learn.form, self.learn.changed) = (None, None, None);
                 self.learn.light_text.clear();
                 self.ask_action("");
             }
@@ -126,6 +131,9 @@ impl State {
                     self.requests.act(Act::SetUp { device });
                 }
             }
+            Command::ChangeMapping => self.change_mapping(),
+            Command::LightMapping => self.ask_mapping_light(),
+            Command::RemoveMapping => self.remove_mapping(),
             Command::Mute => self.mute(),
             Command::SwitchMode => {
                 let mode = self.status.as_ref().and_then(|status| status.modes.get(self.mode_at)).cloned();
@@ -168,6 +176,7 @@ impl State {
             Command::No => self.overlay = None,
             Command::Submit => self.submit(),
             Command::Complete => self.complete(),
+            Command::AsLine => self.show_as_line(),
             Command::EraseBack => self.edit(Line::erase_back),
             Command::EraseAhead => self.edit(Line::erase_ahead),
             Command::EraseAll => self.edit(Line::erase_all),
@@ -196,7 +205,7 @@ impl State {
                 *scroll = scroll.saturating_add_signed(by);
             }
             Some(Overlay::Question(question)) => question.scroll = question.scroll.saturating_add_signed(by),
-            Some(Overlay::Line(_)) => {}
+            Some(Overlay::Line(_)) => self.step_line(by),
             None => match self.screen {
                 Screen::Status => {
                     let count = self.status.as_ref().map_or(0, |status| status.modes.len());

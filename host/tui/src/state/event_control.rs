@@ -21,6 +21,7 @@ impl State {
         self.stop_listening();
         (self.learn.at, self.learn.is_plain, self.learn.is_moving) = (0, false, false);
         (self.learn.moved, self.learn.refused) = (None, None);
+        (self.learn.form, self.learn.changed) = (None, None);
         self.learn.light_text.clear();
         self.learn.learned = Learned { controls: vec![control], unbound };
         self.ask_action("")

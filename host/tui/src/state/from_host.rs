@@ -146,6 +146,10 @@ impl State {
                 }
                 return;
             }
+            (Query::ActionKeys(action), Err(why)) => {
+                self.take_keys(action, Err(why));
+                return;
+            }
             (Query::Learned { .. }, Err(why)) => {
                 self.learn.listening = Listening::No;
                 self.notice(why, true);
@@ -180,7 +184,7 @@ impl State {
             }
             Reply::DisabledFeatures(installed) => self.take_disabled(installed),
             Reply::Actions(actions) => self.learn.actions = actions,
-            Reply::ActionKeys(action, keys) => self.learn.keys = Some((action, keys)),
+            Reply::ActionKeys(action, schema) => self.take_keys(action, Ok(schema)),
             Reply::Lights(device, lights) => {
                 self.learn.lights = Some((device, lights));
                 self.name_light_line();
@@ -212,15 +216,18 @@ impl State {
                 self.requests.ask(Query::Status);
             }
             Reply::Proposed(id) => {
-                let is_setup = matches!(act, Act::SetUp { .. });
-                let asked_on = if is_setup { Screen::Live } else { Screen::Learn };
+                let asked_on = match act {
+                    Act::SetUp { .. } => Screen::Live,
+                    Act::ChangeAction { .. } | Act::ProposeBy { .. } => Screen::Mappings,
+                    _ => Screen::Learn,
+                };
                 if self.screen == asked_on && self.overlay.is_none() {
                     self.screen = Screen::Plans;
                 }
                 self.requests.ask(Query::Plans);
                 self.ask_for_plan(id.clone());
                 self.plans.wanted = Some(id);
-                if !is_setup {
+                if asked_on == Screen::Learn {
                     self.stop_listening();
                 }
             }
@@ -258,6 +265,7 @@ impl State {
             Act::Say { id, text } => self.write(*id, text, Some(&why)),
             // Said beside the line, which stands where notices do: a notice would be seen when it is over.
             Act::Propose(proposal) if self.ask_action_again(proposal, &why) => return,
+            Act::ChangeAction { place, action } if self.ask_change_again(place, action, &why) => return,
             Act::Apply { .. } | Act::Reject { .. } => self.requests.ask(Query::Plans),
             _ => {}
         }

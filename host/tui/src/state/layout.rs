@@ -228,6 +228,8 @@ fn word(state: &State, binding: &Binding) -> &'static str {
             Some(row) if row.kind != RowKind::Event => "read",
             _ => binding.word,
         },
+        Command::Submit => state.submit_word().unwrap_or(binding.word),
+        Command::Complete if state.typed_field().is_some() => "next field",
         Command::OtherPane if state.live.pane == Pane::Sources => "events",
         Command::Lock if state.status.as_ref().is_some_and(|status| status.lock.is_some()) => "unlock",
         Command::Mute => {

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use conductor_host::host::status::Status;
-use conductor_learn_mapping::{Learned, action_keys::ActionKey, device_light::DeviceLight};
+use conductor_learn_mapping::{
+    Control, Learned, action_form::ActionForm, action_keys::ActionKey, device_light::DeviceLight,
+};
+use conductor_terminal::typed::Line;
+use serde_json::Value;
 
 use super::State;
-use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::api::{Act, Proposal, Query};
 use crate::input::Screen;
@@ -47,8 +50,18 @@ pub(crate) struct Learn {
     /// Whether something was moved that the host was not asked for yet.
     pub(crate) is_moving: bool,
     pub(crate) actions: Vec<(String, String)>,
+    /// The place in the list of those that begin as what is typed.
+    pub(crate) action_at: usize,
     /// The action whose name is typed, and the keys that it takes.
     pub(crate) keys: Option<(String, Vec<ActionKey>)>,
+    /// The action whose keys came last, and their JSON Schema.
+    pub(super) schema: Option<(String, Value)>,
+    /// The action that is to be filled in once its schema is known.
+    pub(super) wanted: Option<Value>,
+    /// The form that is filled in, or was last.
+    pub(crate) form: Option<ActionForm>,
+    /// The place of the mapping whose action is typed; `None` if it is the action of a new one.
+    pub(crate) changed: Option<String>,
     /// The device whose profile was asked for last and is known, and its lights.
     pub(crate) lights: Option<(String, Vec<DeviceLight>)>,
     /// What was typed for the light of the mapping that is made.
@@ -119,20 +132,26 @@ impl State {
     /// Whether the line in front is one for an action, or for the light of its mapping.
     pub(super) fn is_typing_action(&self) -> bool {
         let Some(Overlay::Line(Prompt { purpose, .. })) = &self.overlay else { return false };
-        matches!(purpose, Purpose::Action | Purpose::Light(_))
+        matches!(purpose, Purpose::Action | Purpose::Field(_) | Purpose::Light(_))
     }
 
     /// Whether there is something to complete the line in front with.
     pub(super) fn can_complete(&self) -> bool {
         let is_action = matches!(&self.overlay, Some(Overlay::Line(Prompt { purpose: Purpose::Action, .. })));
-        is_action || self.typed_light().is_some()
+        is_action || self.typed_field().is_some() || self.typed_light().is_some()
     }
 
-    /// Asks what the chosen control should do; what stands in front of the screen stays there. Returns whether it asks.
+    /// Asks what the chosen control, or the mapping that is changed, should do; what stands in front of the screen stays there. An
+    /// action that a form came to is asked for by that form. Returns whether it asks.
     pub(super) fn ask_action(&mut self, text: &str) -> bool {
-        let is_free = self.screen == Screen::Learn && self.overlay.is_none();
+        let screen = if self.learn.changed.is_some() { Screen::Mappings } else { Screen::Learn };
+        let is_free = self.screen == screen && self.overlay.is_none();
         if is_free {
-            self.overlay = Some(Overlay::Line(Prompt::new("action", Line::new(text), Purpose::Action)));
+            let form = self.learn.form.as_ref().filter(|form| form.line() == text);
+            match form.and_then(|form| form.fields().into_iter().next()) {
+                Some(first) => self.ask_field(&first.name, None),
+                None => self.ask_action_line(text),
+            }
             self.look_for_lights();
         }
         is_free
@@ -140,6 +159,10 @@ impl State {
 
     /// Asks again for an action that was refused, for the control that it was typed for. Returns whether it asks.
     pub(super) fn ask_action_again(&mut self, proposal: &Proposal, why: &str) -> bool {
+        if self.overlay.is_some() {
+            return false;
+        }
+        self.learn.changed = None;
         let asks = self.ask_action(&proposal.action);
         if asks {
             self.learn.learned.clone_from(&proposal.learned);
@@ -150,14 +173,36 @@ impl State {
         asks
     }
 
+    /// Asks again for the action of a mapping that was refused. Returns whether it asks.
+    pub(super) fn ask_change_again(&mut self, place: &str, action: &str, why: &str) -> bool {
+        if self.overlay.is_some() {
+            return false;
+        }
+        self.learn.changed = Some(place.to_owned());
+        let asks = self.ask_action(action);
+        if asks {
+            self.learn.refused = Some(why.to_owned());
+        }
+        asks
+    }
+
+    /// What a control is called, as its events are: by its device's profile, where that is known, and else by what it is.
+    pub(crate) fn name_of<'c>(&'c self, control: &'c Control) -> &'c str {
+        self.live.control_of(&control.device, &control.last).unwrap_or(&control.kind)
+    }
+
     /// Whether a gesture was made of the chosen control.
     pub(super) fn has_gesture(&self) -> bool {
         self.learn.learned.controls.get(self.learn.at).is_some_and(|control| control.gesture().is_some())
     }
 
     /// Writes what is certain of an action: the name that only one begins with, and then the keys that it needs. For a light, the
-    /// next colour.
+    /// next colour; of a form, the next field.
     pub(super) fn complete(&mut self) {
+        if self.typed_field().is_some() {
+            self.step_field(1, true);
+            return;
+        }
         if self.typed_light().is_some() {
             self.complete_light();
             return;

@@ -3,10 +3,11 @@
 use conductor_learn_mapping::{HeldLight, Note, device_light, device_light::DeviceLight, likeness::most_alike};
 use conductor_ports::status::{BindingStatus, DiscoveredPort, PortState};
 use conductor_ports::{Direction, Protocol};
+use conductor_terminal::typed::Line;
 use serde_json::{Value, json};
 
 use super::State;
-use super::line::Line;
+use super::mappings::no_light;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::api::{Act, Proposal, Query};
 
@@ -41,8 +42,12 @@ impl State {
 
     /// What is known of the light of a control that sends this note. `None` if no profile of the device is known.
     fn known_light(&self, note: Note) -> Option<Option<&DeviceLight>> {
-        let control = self.learn.learned.controls.get(self.learn.at)?;
-        let (_, lights) = self.learn.lights.as_ref().filter(|(device, _)| *device == control.device)?;
+        self.known_light_of(&self.learn.learned.controls.get(self.learn.at)?.device, note)
+    }
+
+    /// What is known of the light of this device's control that sends this note. `None` if no profile of the device is known.
+    pub(super) fn known_light_of(&self, device: &str, note: Note) -> Option<Option<&DeviceLight>> {
+        let (_, lights) = self.learn.lights.as_ref().filter(|(known, _)| known == device)?;
         Some(device_light::light_of(lights, note))
     }
 
@@ -51,6 +56,9 @@ impl State {
         match &self.overlay {
             Some(Overlay::Line(Prompt { purpose: Purpose::Light(request), .. })) => {
                 self.known_light(request.note).flatten()
+            }
+            Some(Overlay::Line(Prompt { purpose: Purpose::MappingLight(light), .. })) => {
+                self.known_light_of(&light.device, light.note).flatten()
             }
             _ => None,
         }
@@ -75,7 +83,9 @@ impl State {
     /// Has the line for a light say what can be typed.
     pub(super) fn name_light_line(&mut self) {
         let what = if self.typed_light().is_some() { "Tab: colours" } else { "0 to 127" };
-        if let Some(Overlay::Line(Prompt { purpose: Purpose::Light(_), asks, .. })) = &mut self.overlay {
+        if let Some(Overlay::Line(Prompt { purpose: Purpose::Light(_) | Purpose::MappingLight(_), asks, .. })) =
+            &mut self.overlay
+        {
             *asks = format!("light while it is held ({what}; empty: none)");
         }
     }
@@ -87,19 +97,14 @@ impl State {
         let mut proposal = request.proposal.clone();
         if !text.is_empty() {
             let Some(on) = device_light::value(known, text) else {
-                let why = if known.is_some() { "no colour is called so" } else { "a number, 0 to 127" };
+                let why = no_light(known);
                 let again = Prompt::new("", Line::new(text), Purpose::Light(request));
                 self.overlay = Some(Overlay::Line(Prompt { refused: Some(why.to_owned()), ..again }));
                 self.name_light_line();
                 return;
             };
-            proposal.light = Some(HeldLight {
-                is_controller: known.is_some_and(|light| light.is_controller),
-                channel: known.and_then(|light| light.channel),
-                on,
-                off: known.map_or(0, DeviceLight::off),
-                output: request.output.as_ref().map(|output| output.matcher.clone()),
-            });
+            let output = request.output.as_ref().map(|output| output.matcher.clone());
+            proposal.light = Some(HeldLight { output, ..HeldLight::shown(known, on) });
         }
         self.requests.act(Act::Propose(Box::new(proposal)));
     }

@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
+use conductor_learn_mapping::Note;
 use conductor_observation::ObservationView;
 use conductor_observer::PlanStep;
 use conductor_ports::status::{PortState, PortsStatus};
 use conductor_ports::{Direction, Protocol};
+use conductor_screen_text::beginning;
+use conductor_terminal::typed::Line;
 
 use super::State;
-use super::line::Line;
 use super::overlay::{Overlay, Prompt, Purpose};
 use crate::api::Act;
 use crate::input::Screen;
-use crate::text::beginning;
 
 /// Rows that are kept.
 pub(crate) const MAX_ROWS: usize = 2000;
@@ -418,6 +419,16 @@ impl Live {
             Some(number) => self.rows.iter().find(|row| row.number == number),
             None => self.rows.iter().rev().find(|row| self.shows(row)),
         }
+    }
+
+    /// What the control is called that an event of a device is of, if such an event came with its name.
+    pub(crate) fn control_of(&self, device: &str, event: &str) -> Option<&str> {
+        let note = Note::named(event);
+        let is_its = |row: &&Row| {
+            let is_same = row.text == event || (note.is_some() && Note::named(&row.text) == note);
+            row.source == device && !row.control.is_empty() && is_same
+        };
+        self.rows.iter().rev().find(is_its).map(|row| row.control.as_str())
     }
 
     /// Stops or goes on.

@@ -2,12 +2,13 @@
 
 use conductor_chat::record::Approval;
 use conductor_host::host::PlanView;
+use conductor_terminal::typed::Line;
 
 use super::State;
 use super::light::LightRequest;
-use super::line::Line;
 use super::live::Row;
-use crate::api::{Act, Explained, Proposal};
+use super::mappings::MappingLight;
+use crate::api::{Act, Explained};
 
 /// What stands in front of the screen.
 #[derive(Debug)]
@@ -90,10 +91,14 @@ pub(crate) enum Purpose {
     Filter,
     /// What to say in a conversation.
     Say { id: u64 },
-    /// What a learned control should do.
+    /// What a learned control, or a mapping, should do.
     Action,
+    /// What is in this field of the form of an action.
+    Field(String),
     /// What its light shows while it is held.
     Light(Box<LightRequest>),
+    /// What the light of a mapping that is there shows while it is held.
+    MappingLight(Box<MappingLight>),
     /// The phrase that an action waits for.
     Phrase { phrase: Phrase, act: Box<Act> },
 }
@@ -131,6 +136,11 @@ impl State {
             Some(Overlay::Line(Prompt { purpose: Purpose::Light(request), .. })) => {
                 self.ask_action(&request.proposal.action);
             }
+            // To the list of actions; the form is kept.
+            Some(Overlay::Line(Prompt { purpose: Purpose::Field(_), .. })) => {
+                let kind = self.learn.form.as_ref().map(|form| form.kind.clone()).unwrap_or_default();
+                self.ask_action_line(&kind);
+            }
             Some(_) => {}
             None => self.chat.open = None,
         }
@@ -150,7 +160,15 @@ impl State {
         let text = line.text().to_owned();
         match purpose {
             Purpose::Filter => self.filter(&text),
-            Purpose::Action => self.look_for_keys(&text),
+            Purpose::Action => {
+                (self.learn.action_at, self.learn.wanted) = (0, None);
+                self.look_for_keys(&text);
+            }
+            Purpose::Field(name) => {
+                if let Some(form) = &mut self.learn.form {
+                    form.set(name, &text);
+                }
+            }
             _ => {}
         }
     }
@@ -168,15 +186,10 @@ impl State {
                 self.chat.open.iter_mut().for_each(|open| open.back = 0);
                 self.requests.act(Act::Say { id, text });
             }
-            Purpose::Action if text.is_empty() => {}
-            Purpose::Action => {
-                self.learn.refused = None;
-                let mode = self.learn.mode.clone();
-                let (learned, control, any) = (self.learn.learned.clone(), self.learn.at, self.learn.any);
-                let is_plain = self.learn.is_plain;
-                self.propose(Proposal { learned, control, action: text, mode, any, is_plain, light: None });
-            }
+            Purpose::Action => self.submit_action_line(text),
+            Purpose::Field(name) => self.submit_field(&name),
             Purpose::Light(request) => self.submit_light(request, &text),
+            Purpose::MappingLight(light) => self.submit_mapping_light(light, &text),
             Purpose::Phrase { phrase, act } if phrase.is_met(&text) => self.requests.act(*act),
             Purpose::Phrase { phrase, act } => {
                 let again = Prompt::new(asks, Line::default(), Purpose::Phrase { phrase, act });

@@ -2,10 +2,10 @@
 
 use conductor_api::types::StreamItem;
 use conductor_chat::record::Recorded;
+use conductor_config_view::ConfigView;
 use serde_json::{Value, json};
 
 use crate::api::{Act, FromHost, Query, Reply, Request};
-use crate::config_view::ConfigView;
 
 /// The id of the plan that waits.
 pub(super) const PLAN: &str = "0123456789abcdef0123456789abcdef";
@@ -201,7 +201,7 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
             Query::DisabledFeatures => Reply::DisabledFeatures(vec![format!("{text} 2")]),
             Query::ActionKeys(action) => {
                 let schema = json!({ "properties": { text: { "description": text } }, "required": [text] });
-                Reply::ActionKeys(action.clone(), conductor_learn_mapping::action_keys::keys(&schema))
+                Reply::ActionKeys(action.clone(), schema)
             }
             Query::Lights(_) => return Err(text.to_owned()),
             Query::Conversations => {
@@ -223,7 +223,9 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
         },
         Request::Act(Act::Begin) => Reply::Begun(1),
         Request::Act(Act::Listen { .. }) => Reply::Listening(5),
-        Request::Act(Act::Propose(_) | Act::SetUp { .. }) => Reply::Proposed(PLAN.to_owned()),
+        Request::Act(Act::Propose(_) | Act::SetUp { .. } | Act::ChangeAction { .. } | Act::ProposeBy { .. }) => {
+            Reply::Proposed(PLAN.to_owned())
+        }
         Request::Act(_) => Reply::Done(text.to_owned()),
     })
 }

@@ -11,7 +11,7 @@ use super::{Part, Scroll, or_nothing, paragraph, plans, sentence, title};
 use crate::input::{Command, Context, key_of};
 use crate::state::State;
 use crate::state::chat::{Conversation, Part as Said};
-use crate::text::{Look, Row, wrapped};
+use conductor_screen_text::{Look, Row, wrapped};
 
 /// Lines of a plan in a conversation; the screen Plans has all.
 const PLAN_LINES: usize = 16;

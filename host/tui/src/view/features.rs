@@ -4,7 +4,7 @@ use conductor_registry::FeatureReport;
 
 use super::{Part, field, megabytes, rate, title};
 use crate::state::State;
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let features = state.status.as_ref().map(|status| status.features.as_slice()).unwrap_or_default();

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use conductor_config_view::Mapping;
 use conductor_ports::status::{BindingStatus, SideState};
 
 use super::status::health;
 use super::{Part, more_columns, rate, title};
-use crate::config_view::Mapping;
 use crate::state::State;
 use crate::state::live::HIGHLIGHT_TIMEOUT;
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 /// Columns of a mapping's name and trigger.
 const MAPPING_COLUMNS: usize = 34;

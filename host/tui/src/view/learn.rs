@@ -1,17 +1,12 @@
 //! The screen Learn: what was moved, and the mapping that is made of it.
 
-use conductor_learn_mapping::{Control, Gesture, Unbound, action_keys::ActionKey};
-use conductor_ports::status::{BindingStatus, DiscoveredPort, SideState};
-use conductor_ports::{Direction, Protocol};
+use conductor_learn_mapping::{Control, Gesture, Unbound};
+use conductor_screen_text::{Look, Row};
 
-use super::{Part, field, reason, sentence, title};
+use super::{Part, action, field, title};
 use crate::input::{Command, Context, key_of};
 use crate::state::State;
-use crate::state::layout;
-use crate::state::learn::{Listening, begins};
-use crate::state::light::LightRequest;
-use crate::state::overlay::{Overlay, Prompt, Purpose};
-use crate::text::{Look, Row};
+use crate::state::learn::Listening;
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let learn = &state.learn;
@@ -24,8 +19,11 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
         }
     };
     let row = |control: &Control| {
-        let row =
-            Row::of(Look::Plain, " ").cell(Look::Plain, &control.device, 22).cell(Look::Strong, &control.kind, 12);
+        let row = Row::of(Look::Plain, " ").cell(Look::Plain, &control.device, 22).cell(
+            Look::Strong,
+            state.name_of(control),
+            12,
+        );
         row.put_rest(Look::Plain, &control.last, columns)
     };
     let why = match (&learn.listening, learn.learned.unbound.is_empty()) {
@@ -40,17 +38,8 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
     };
     let lines: Vec<Row> = learn.learned.controls.iter().map(row).collect();
     let above = Part::list(head, lines, learn.at, why);
-    let below = match &state.overlay {
-        Some(Overlay::Line(Prompt { purpose: Purpose::Action, line, .. })) => Part::text(
-            title("Actions").put(Look::Dim, r#"TYPE, TYPE VALUE or TYPE { key = "text", other = 1 } "#),
-            actions(state, line.text(), columns),
-            0,
-        ),
-        Some(Overlay::Line(Prompt { purpose: Purpose::Light(request), .. })) => {
-            Part::text(title("Light"), light(state, request, columns), 0)
-        }
-        _ => Part::text(title("Control"), control(state, columns), 0),
-    };
+    let below = action::part(state, columns);
+    let below = below.unwrap_or_else(|| Part::text(title("Control"), control(state, columns), 0));
     (Some(above), Some(below))
 }
 
@@ -87,64 +76,4 @@ fn waits_for(Gesture { kind, .. }: &Gesture, is_plain: bool) -> String {
         true => format!("the mapping waits for the control alone; {key}: for the {kind}"),
         false => format!("the mapping waits for the {kind}; {key}: for the control alone"),
     }
-}
-
-/// Why what was typed last was refused, the types of actions that begin as what is typed, and the keys of the one that is.
-fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
-    let typed = typed.split(' ').next().unwrap_or_default().to_lowercase();
-    let fit = |(name, _): &&(String, String)| begins(name, &typed);
-    let row = |(name, what): &(String, String)| {
-        Row::of(Look::Plain, " ").cell(Look::Strong, name, 30).put_rest(Look::Dim, what, columns)
-    };
-    let rows = layout::lower_rows(state);
-    let mut lines = state.learn.refused.as_ref().map_or_else(Vec::new, |why| reason(why, columns));
-    let control = state.learn.learned.controls.get(state.learn.at);
-    if let Some(gesture) = control.and_then(Control::gesture).filter(|_| !state.learn.is_plain) {
-        lines.extend(sentence(Look::Doubt, "", &format!("the mapping waits for the {}", gesture.kind), columns));
-    }
-    let before = lines.len();
-    lines.extend(state.learn.actions.iter().filter(fit).take(rows).map(row));
-    if lines.len() == before {
-        lines.extend(sentence(Look::Dim, "", "no action is known that begins so", columns));
-    }
-    let keys = state.learn.keys.iter().filter(|(name, _)| name.to_lowercase() == typed).flat_map(|(_, keys)| keys);
-    for ActionKey { name, required, help, .. } in keys {
-        let needed = if *required { "needed" } else { "" };
-        let row = Row::of(Look::Plain, "   ").cell(Look::Accent, name, 20).cell(Look::Doubt, needed, 8);
-        lines.push(row.put_rest(Look::Dim, help, columns));
-    }
-    if matches!(typed.as_str(), "sendmidi" | "midiforward") {
-        let outputs = outputs(state);
-        let said = if outputs.is_empty() { "there are none now".to_owned() } else { outputs.join(", ") };
-        lines.extend(field("outputs", Look::Plain, &said, columns));
-    }
-    lines
-}
-
-/// What the mapping does, the output that it gets, and what the light can show.
-fn light(state: &State, request: &LightRequest, columns: usize) -> Vec<Row> {
-    let mut lines = field("action", Look::Accent, &request.proposal.action, columns);
-    if let Some(output) = &request.output {
-        let what = format!("{} is bound with it, in the same plan", output.label);
-        lines.extend(field("output", Look::Doubt, &what, columns));
-    }
-    if let Some(light) = state.typed_light() {
-        let colours: Vec<String> = light.colours().map(|(name, value)| format!("{name} = {value}")).collect();
-        lines.extend(field("colours", Look::Plain, &colours.join(", "), columns));
-    }
-    lines
-}
-
-/// What MIDI can be sent to now, as an action names it: bindings whose output is there, then ports that no binding has.
-fn outputs(state: &State) -> Vec<String> {
-    let Some(ports) = state.status.as_ref().map(|status| &status.ports) else { return Vec::new() };
-    let has_output = |binding: &&BindingStatus| {
-        binding.protocol == Protocol::Midi
-            && binding.output.as_ref().is_some_and(|output| output.state == SideState::Bound)
-    };
-    let bound = ports.bindings.iter().filter(has_output).map(|binding| format!("{:?}", binding.alias));
-    let is_free = |port: &&DiscoveredPort| {
-        port.port.protocol == Protocol::Midi && port.port.direction == Direction::Output && port.bindings.is_empty()
-    };
-    bound.chain(ports.ports.iter().filter(is_free).map(|port| format!("{:?}", port.device))).collect()
 }

@@ -5,7 +5,7 @@ use crate::state::State;
 use crate::state::layout;
 use crate::state::live::{Listed, Pane, Row as Happened, RowKind};
 use crate::state::overlay::Explanation;
-use crate::text::{Look, Row, cut};
+use conductor_screen_text::{Look, Row, cut};
 
 pub(super) fn parts(state: &State, columns: usize, rows: usize) -> (Option<Part>, Option<Part>) {
     let sources = state.sources();

@@ -1,10 +1,11 @@
 //! The screen Mappings: all of them, and one with everything it says.
 
-use super::{Part, field, more_columns, paragraph, title};
-use crate::config_view::Mapping;
+use conductor_config_view::Mapping;
+
+use super::{Part, action, field, more_columns, paragraph, title};
 use crate::input::{Command, Context, Screen, key_of};
 use crate::state::State;
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let Some(config) = &state.config else {
@@ -33,7 +34,7 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
         lines.extend(paragraph(Look::Plain, &mapping.text, columns));
         Part::text(title("Mapping"), lines, state.mappings.scroll)
     });
-    (Some(above), below)
+    (Some(above), action::part(state, columns).or(below))
 }
 
 fn row(mapping: &Mapping, columns: usize) -> Row {

@@ -7,7 +7,7 @@ use conductor_stdx::plural::plural;
 
 use super::{Part, field, paragraph, sentence, title};
 use crate::state::State;
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 /// Lines of a diff that are shown.
 const MAX_DIFF: usize = 4000;

@@ -9,7 +9,7 @@ use conductor_terminal::duration;
 use super::{Part, field, megabytes, title};
 use crate::input::{Command, Context, Screen, key_of};
 use crate::state::{Link, State};
-use crate::text::{Look, Row};
+use conductor_screen_text::{Look, Row};
 
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let Some(status) = &state.status else {

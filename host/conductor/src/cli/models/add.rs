@@ -120,11 +120,14 @@ fn provider(client: &Client, named: Option<&str>) -> Result<String, Failure> {
     let name = match named {
         Some(name) => name.to_owned(),
         None if terminal::is_interactive() => {
-            let mut table = Table::new(["PROVIDER", "WHAT IT IS"]);
-            providers.iter().for_each(|provider| table.row([&provider.name, &provider.summary]));
+            let mut table = Table::new(["NUMBER", "PROVIDER", "WHAT IT IS"]);
+            for (number, provider) in providers.iter().enumerate() {
+                table.row([&(number + 1), &provider.name, &provider.summary]);
+            }
             terminal::eprint_table(&table);
             errln!("for one on this computer: {LOCAL}");
-            terminal::ask(format_args!("Which provider?"))?
+            let answer = terminal::ask(format_args!("Which provider? [its NUMBER in the list, or its name]"))?;
+            numbered(&answer, &names).map_or(answer.clone(), |name| (*name).to_owned())
         }
         None => {
             return Err(Failure::Wrong(format!("conductor: name the provider; {there}; on this computer: {LOCAL}")));
@@ -226,7 +229,7 @@ fn choose(all: &[AvailableModel]) -> Result<AvailableModel, Failure> {
     };
     let mut shown = sorted("");
     loop {
-        let mut table = Table::new(["", "MODEL", "CONTEXT", ""]);
+        let mut table = Table::new(["NUMBER", "MODEL", "CONTEXT", ""]);
         for (number, model) in shown.iter().enumerate().take(MAX_SHOWN) {
             let context = model.context.map_or(String::new(), |tokens| tokens.to_string());
             let known = if model.declared { "limits and prices are known" } else { "" };
@@ -236,20 +239,39 @@ fn choose(all: &[AvailableModel]) -> Result<AvailableModel, Failure> {
         if shown.len() > MAX_SHOWN {
             errln!("and {} more; type a part of a name to see those that have it", shown.len() - MAX_SHOWN);
         }
-        let answer = terminal::ask(format_args!("Which one? [number, name, or a part of a name]"))?;
+        let answer =
+            terminal::ask(format_args!("Which one? [its NUMBER in the list, its name, or a part of its name]"))?;
         if answer.is_empty() {
             return Err(Failure::Wrong("conductor: nothing is added".into()));
         }
-        let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        if let Some(model) = number.and_then(|number| shown.get(number)) {
-            return Ok((*model).clone());
-        }
+        // A model may be called by a number.
         if let Some(model) = all.iter().find(|model| model.name == answer) {
             return Ok(model.clone());
+        }
+        if let Some(model) = numbered(&answer, &shown) {
+            return Ok((*model).clone());
         }
         match sorted(&answer) {
             found if found.is_empty() => errln!("no model has {answer:?} in its name"),
             found => shown = found,
         }
+    }
+}
+
+/// What has this number in a list. `None` if the answer is no number, or that of none.
+fn numbered<'l, T>(answer: &str, list: &'l [T]) -> Option<&'l T> {
+    let number = answer.parse::<usize>().ok()?.checked_sub(1)?;
+    list.get(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_the_list_stands_for_what_is_there() {
+        let list = ["anthropic", "gemini"];
+        let found = ["1", "2", "0", "3", "gemini", ""].map(|answer| numbered(answer, &list).copied());
+        assert_eq!(found, [Some("anthropic"), Some("gemini"), None, None, None, None]);
     }
 }

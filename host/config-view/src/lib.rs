@@ -1,11 +1,13 @@
-//! Modes and mappings of the configuration in force, as lists and the signal flow show them: made from its text, beside the
-//! screen, since it may be long.
+//! Modes and mappings of a configuration, as lists and a signal flow show them, and which mapping a rule that fired is of:
+//! made from its text and nothing else.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-
-use crate::text::beginning;
 
 /// Mappings that are shown; the others are counted.
 const MAX_MAPPINGS: usize = 20_000;
@@ -16,12 +18,15 @@ const MAX_TEXT: usize = 16 * 1024;
 
 /// What of a configuration is shown.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct ConfigView {
-    pub(crate) file: String,
-    pub(crate) modes: Vec<String>,
-    pub(crate) mappings: Vec<Mapping>,
+pub struct ConfigView {
+    /// The file that it is of.
+    pub file: String,
+    /// The names of its modes.
+    pub modes: Vec<String>,
+    /// Those of its modes, then those of every mode.
+    pub mappings: Vec<Mapping>,
     /// Mappings beyond those.
-    pub(crate) left_out: usize,
+    pub left_out: usize,
     /// The mappings of each name; those without one by the type of their action.
     named: HashMap<String, Vec<usize>>,
     unnamed: HashMap<String, Vec<usize>>,
@@ -29,22 +34,24 @@ pub(crate) struct ConfigView {
 
 /// One mapping.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     /// Where it is: `modes/0/mappings/3`.
-    pub(crate) place: String,
+    pub place: String,
     /// Its mode's name; `None` if it is for every mode.
-    pub(crate) mode: Option<String>,
-    pub(crate) name: Option<String>,
+    pub mode: Option<String>,
+    /// Its name, if it has one.
+    pub name: Option<String>,
     description: Option<String>,
     /// The device that it listens to; `None` if to any.
-    pub(crate) device: Option<String>,
+    pub device: Option<String>,
     /// Its trigger in short, without the device.
-    pub(crate) trigger: String,
+    pub trigger: String,
     /// Its action in short.
-    pub(crate) action: String,
-    pub(crate) action_type: String,
+    pub action: String,
+    /// The `type` of its action.
+    pub action_type: String,
     /// All of it, as TOML.
-    pub(crate) text: String,
+    pub text: String,
     waits_for: Waits,
     /// What is searched, in lower case.
     searched: String,
@@ -59,8 +66,11 @@ struct Waits {
 }
 
 impl ConfigView {
-    /// Reads a configuration. `Err` says why it can't be read; one in force can.
-    pub(crate) fn read(file: &str, text: &str) -> Result<Self, String> {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// Why it can't be read; one in force can.
+    pub fn read(file: &str, text: &str) -> Result<Self, String> {
         let parsed: Value = toml::from_str(text).map_err(|error| error.to_string())?;
         let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
         let mut config = Self { file: file.to_owned(), ..Self::default() };
@@ -81,7 +91,7 @@ impl ConfigView {
 
     /// The mappings that a rule which fired is of, as the event stream describes it: by its name, or, where it has none, by
     /// its action and what it waits for. Mappings without a name that wait for the same can't be told apart.
-    pub(crate) fn meant(&self, rule: &str, device: &str, event: &str) -> Vec<usize> {
+    pub fn meant(&self, rule: &str, device: &str, event: &str) -> Vec<usize> {
         // A name may have a parenthesis, and so may what an action does.
         let named = rule.match_indices(" (").find_map(|(at, _)| self.named.get(&rule[..at]));
         let action = rule.split([' ', ':']).next().unwrap_or_default();
@@ -125,12 +135,12 @@ impl Mapping {
     }
 
     /// Whether it has this text, which is in lower case.
-    pub(crate) fn has(&self, text: &str) -> bool {
+    pub fn has(&self, text: &str) -> bool {
         self.searched.contains(text)
     }
 
     /// What people call it: its name, its description, or its place.
-    pub(crate) fn called(&self) -> &str {
+    pub fn called(&self) -> &str {
         self.name.as_deref().or(self.description.as_deref()).unwrap_or(&self.place)
     }
 
@@ -206,6 +216,11 @@ fn short(value: &Value) -> String {
         out.push_str(&format!(" {key}={}", inline(value)));
     }
     beginning(&out, MAX_SHORT).to_owned()
+}
+
+/// The beginning of a text of at most this many bytes.
+fn beginning(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 fn inline(value: &Value) -> String {

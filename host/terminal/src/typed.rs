@@ -1,11 +1,11 @@
-//! A line that a person types.
+//! A line that a person types, key by key, for programs that have the whole screen.
 
 /// Bytes of a line.
 const MAX_LINE: usize = 16 * 1024;
 
 /// The line, and where in it the cursor is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     text: String,
     /// In bytes, at the beginning of a character.
     cursor: usize,
@@ -13,12 +13,12 @@ pub(crate) struct Line {
 
 impl Line {
     /// A line with this text, and the cursor behind it.
-    pub(crate) fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), cursor: text.len() }
     }
 
     /// A line with the cursor between two texts.
-    pub(crate) fn between(before: &str, behind: &str) -> Self {
+    pub fn between(before: &str, behind: &str) -> Self {
         let mut line = Self::default();
         line.insert(behind);
         line.first();
@@ -26,17 +26,18 @@ impl Line {
         line
     }
 
-    pub(crate) fn text(&self) -> &str {
+    /// All of it.
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// What is before the cursor, and what is behind it.
-    pub(crate) fn parts(&self) -> (&str, &str) {
+    pub fn parts(&self) -> (&str, &str) {
         self.text.split_at(self.cursor)
     }
 
     /// Puts text in at the cursor. Line feeds become blanks, and control characters are left out.
-    pub(crate) fn insert(&mut self, text: &str) {
+    pub fn insert(&mut self, text: &str) {
         for c in text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }) {
             if !c.is_control() && self.text.len() + c.len_utf8() <= MAX_LINE {
                 self.text.insert(self.cursor, c);
@@ -45,38 +46,44 @@ impl Line {
         }
     }
 
-    pub(crate) fn erase_back(&mut self) {
+    /// Erases the character before the cursor.
+    pub fn erase_back(&mut self) {
         if self.left() {
             self.text.remove(self.cursor);
         }
     }
 
-    pub(crate) fn erase_ahead(&mut self) {
+    /// Erases the character behind the cursor.
+    pub fn erase_ahead(&mut self) {
         if self.cursor < self.text.len() {
             self.text.remove(self.cursor);
         }
     }
 
-    pub(crate) fn erase_all(&mut self) {
+    /// Erases all of it.
+    pub fn erase_all(&mut self) {
         *self = Self::default();
     }
 
-    /// Moves the cursor. Returns whether there was room.
-    pub(crate) fn left(&mut self) -> bool {
+    /// Moves the cursor to the left. Returns whether there was room.
+    pub fn left(&mut self) -> bool {
         let before = self.text[..self.cursor].chars().next_back();
         self.cursor -= before.map_or(0, char::len_utf8);
         before.is_some()
     }
 
-    pub(crate) fn right(&mut self) {
+    /// Moves the cursor to the right, if there is room.
+    pub fn right(&mut self) {
         self.cursor += self.text[self.cursor..].chars().next().map_or(0, char::len_utf8);
     }
 
-    pub(crate) fn first(&mut self) {
+    /// Moves the cursor before all of it.
+    pub fn first(&mut self) {
         self.cursor = 0;
     }
 
-    pub(crate) fn last(&mut self) {
+    /// Moves the cursor behind all of it.
+    pub fn last(&mut self) {
         self.cursor = self.text.len();
     }
 }

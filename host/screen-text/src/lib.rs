@@ -1,8 +1,12 @@
-//! Text on its way to the screen: the only place that makes spans, and all that goes into them is escaped here.
+//! Text on its way to a screen of a terminal: the only place that makes spans, and all that goes into them is escaped here.
 //!
 //! What others wrote (names of ports, features' texts, answers of models) could hold escapes, bidi controls and characters
 //! that can't be seen. They are made visible as everywhere in the program, by [`conductor_terminal::escape`], before the
 //! text becomes a part of a frame, and once: what is in the state is as it came.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 use std::fmt::Display;
 
@@ -13,7 +17,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// How a part of a line looks. Each look that says something is also said by a word or a sign: colours may be off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
     /// As the rest.
     Plain,
     /// What is less important.
@@ -49,45 +53,45 @@ impl Look {
 
 /// A line that is being put together.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row(Vec<Span<'static>>);
+pub struct Row(Vec<Span<'static>>);
 
 impl Row {
     /// An empty line.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// A line of one part.
-    pub(crate) fn of(look: Look, text: impl Display) -> Self {
+    pub fn of(look: Look, text: impl Display) -> Self {
         Self::new().put(look, text)
     }
 
     /// Adds a part; all of its text is escaped.
-    pub(crate) fn put(mut self, look: Look, text: impl Display) -> Self {
+    pub fn put(mut self, look: Look, text: impl Display) -> Self {
         self.0.push(Span::styled(escape(&text.to_string()).into_owned(), look.style()));
         self
     }
 
     /// Adds a part of at most this many columns; one that is cut ends in `…`.
-    pub(crate) fn put_cut(mut self, look: Look, text: impl Display, columns: usize) -> Self {
+    pub fn put_cut(mut self, look: Look, text: impl Display, columns: usize) -> Self {
         self.0.push(Span::styled(cut(&text.to_string(), columns), look.style()));
         self
     }
 
     /// Adds what is left of this many columns.
-    pub(crate) fn put_rest(self, look: Look, text: impl Display, columns: usize) -> Self {
+    pub fn put_rest(self, look: Look, text: impl Display, columns: usize) -> Self {
         let left = columns.saturating_sub(self.width());
         self.put_cut(look, text, left)
     }
 
     /// Adds text that was escaped when it was made. What is hidden in it all the same is escaped.
-    pub(crate) fn put_escaped(mut self, look: Look, text: &str) -> Self {
+    pub fn put_escaped(mut self, look: Look, text: &str) -> Self {
         self.0.push(Span::styled(excerpt(text, usize::MAX), look.style()));
         self
     }
 
     /// Adds a cell of this many columns, and a blank behind it: text that is longer is cut, and ends in `…`.
-    pub(crate) fn cell(mut self, look: Look, text: impl Display, columns: usize) -> Self {
+    pub fn cell(mut self, look: Look, text: impl Display, columns: usize) -> Self {
         let text = cut(&text.to_string(), columns);
         let blanks = (columns + 1).saturating_sub(text.width());
         self.0.push(Span::styled(text, look.style()));
@@ -96,7 +100,7 @@ impl Row {
     }
 
     /// The same with its text at the right: numbers are easier to compare so.
-    pub(crate) fn right(mut self, look: Look, text: impl Display, columns: usize) -> Self {
+    pub fn right(mut self, look: Look, text: impl Display, columns: usize) -> Self {
         let text = cut(&text.to_string(), columns);
         self.0.push(Span::raw(" ".repeat(columns.saturating_sub(text.width()))));
         self.0.push(Span::styled(format!("{text} "), look.style()));
@@ -104,7 +108,7 @@ impl Row {
     }
 
     /// Shows the line as the chosen one, if it is.
-    pub(crate) fn chosen(mut self, is_chosen: bool) -> Self {
+    pub fn chosen(mut self, is_chosen: bool) -> Self {
         if is_chosen {
             self.0.iter_mut().for_each(|span| span.style = span.style.patch(Look::Chosen.style()));
         }
@@ -112,12 +116,12 @@ impl Row {
     }
 
     /// Columns that it takes.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.0.iter().map(|span| span.content.width()).sum()
     }
 
     /// The line with what there is no room for left out.
-    pub(crate) fn fitting(self, columns: usize) -> Self {
+    pub fn fitting(self, columns: usize) -> Self {
         let mut row = Self::new();
         for mut span in self.0 {
             let left = columns.saturating_sub(row.width());
@@ -130,7 +134,7 @@ impl Row {
     }
 
     /// The line over as many as it takes, each of at most this many columns; those after the first are indented.
-    pub(crate) fn broken(self, columns: usize) -> Vec<Self> {
+    pub fn broken(self, columns: usize) -> Vec<Self> {
         const INDENT: &str = "  ";
         if self.width() <= columns {
             return vec![self];
@@ -155,13 +159,13 @@ impl Row {
     }
 
     /// The line for a frame.
-    pub(crate) fn line(self) -> Line<'static> {
+    pub fn line(self) -> Line<'static> {
         Line::from(self.0)
     }
 
     /// Lines of text with ANSI codes for looks, as [`conductor_terminal::markdown`] makes it. Other escapes in it are made
     /// visible.
-    pub(crate) fn of_markdown(text: &str) -> Vec<Self> {
+    pub fn of_markdown(text: &str) -> Vec<Self> {
         let mut style = Style::new();
         let rows = text.trim_end_matches('\n').split('\n').map(|line| {
             let mut row = Self::new();
@@ -201,7 +205,7 @@ fn with_code(style: Style, code: &str) -> Style {
 }
 
 /// A text escaped, and cut to this many columns; one that is cut ends in `…`.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub fn cut(text: &str, columns: usize) -> String {
     // Escaping takes no character away: what is far beyond the columns need not be looked at.
     let near = text.char_indices().nth(columns.saturating_mul(2) + 64).map_or(text, |(at, _)| &text[..at]);
     let escaped = escape(near);
@@ -228,12 +232,12 @@ fn cut_off(escaped: &str, columns: usize) -> String {
 }
 
 /// A text of several lines, each escaped and broken to this many columns, at blanks where there are any.
-pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrapped_line(&line.replace('\t', "    "), columns)).collect()
 }
 
 /// A text of one line, escaped, line feeds included, and broken to this many columns.
-pub(crate) fn wrapped_line(text: &str, columns: usize) -> Vec<String> {
+pub fn wrapped_line(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(8);
     let line = escape(text);
     let (mut out, mut rest) = (Vec::new(), line.as_ref());
@@ -264,7 +268,7 @@ fn end_of_line(text: &str, columns: usize) -> usize {
 }
 
 /// The beginning of a text of at most this many bytes, for what is kept of it.
-pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+pub fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
