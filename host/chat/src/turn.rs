@@ -830,7 +830,8 @@ mod tests {
         let why = ["modes/0/mappings/1: there is no such lamp"; 100].join("\n");
         let ended = made(&shared, &tools::caller(1), asked, Some(why.clone())).await.unwrap();
         assert_eq!(ended.result, why);
-        let told = |event: &ChatEvent| matches!(event, ChatEvent::CallEnded { result, failed: true, .. } if *result == why);
+        let told =
+            |event: &ChatEvent| matches!(event, ChatEvent::CallEnded { result, failed: true, .. } if *result == why);
         assert!(kept(&shared).iter().any(told), "{:?}", kept(&shared));
     }
 

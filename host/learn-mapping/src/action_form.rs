@@ -103,7 +103,7 @@ impl ActionForm {
         let properties = |form: &Value| form["properties"].as_object().cloned().unwrap_or_default();
         let chooser = forms
             .first()
-            .and_then(|first| properties(first).keys().cloned().find(|name| name != "type" && is_choice(name)));
+            .and_then(|first| properties(first).keys().find(|name| *name != "type" && is_choice(name)).cloned());
         let mut shown = forms.clone();
         if let Some(chooser) = &chooser {
             let typed = self.typed(chooser);

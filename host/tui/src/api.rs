@@ -18,7 +18,9 @@ use conductor_host::control::plan::PlanSummary;
 use conductor_host::host::PlanView;
 use conductor_host::host::status::Status;
 use conductor_install::receipt::{FeatureInstallReport, What};
-use conductor_learn_mapping::{self as learn_mapping, HeldLight, LearnError, Learned, Started, device_light};
+use conductor_learn_mapping::{
+    self as learn_mapping, HeldLight, LearnError, Learned, Started, device_light, known_actions,
+};
 use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
