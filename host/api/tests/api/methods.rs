@@ -90,6 +90,7 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.document().map(drop),
         client.ports().map(drop),
         client.bindings().map(drop),
+        client.lights().map(drop),
         client.mute("x", true).map(drop),
         client.play("x", "clock").map(drop),
         client.modes().map(drop),
