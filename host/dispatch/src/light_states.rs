@@ -1,8 +1,9 @@
 //! What the lights of one output were set to last, for those who look.
 //!
 //! There is a cell for each note and controller of each channel. The output's worker writes it, and others read it without
-//! a lock. A change is reported once after each look, so that what nobody looks at costs no more than the cell, and what
-//! changes fast is not reported faster than it is looked at.
+//! a lock. The first change is reported, since others were looked at before this output was there, and then one after each
+//! look: so what nobody looks at costs no more than the cell, and what changes fast is not reported faster than it is looked
+//! at.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
@@ -32,7 +33,7 @@ pub struct LightStates {
 impl Default for LightStates {
     fn default() -> Self {
         let cells = std::iter::repeat_with(AtomicU16::default).take(2 * CHANNELS * NUMBERS);
-        Self { cells: cells.collect(), is_awaited: AtomicBool::new(false) }
+        Self { cells: cells.collect(), is_awaited: AtomicBool::new(true) }
     }
 }
 
@@ -136,9 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_reported_once_after_each_look() {
+    fn the_first_change_is_reported_and_one_after_each_look() {
         let states = LightStates::default();
-        assert!(!states.sent(&ON), "nobody has looked");
+        assert!(states.sent(&ON), "who looks knows nothing of this output yet");
+        assert!(!states.sent(&OFF) && !states.sent(&ON), "nobody has looked since");
         assert_eq!(states.look(), [note(21, false)]);
         assert!(!states.sent(&ON), "it is the same");
         assert!(states.sent(&OFF));
