@@ -284,7 +284,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await midi.play(PADS, '90 51 64')
     await peer.came('/verse')
     await heard(LIGHTS, '90 51 15')
-    await tab.find('[data-control="note 81 0"][data-light=green] .shown', 'green')
+    await tab.find('[data-control="note 81 0"][data-light=green] .shown[data-name=green]')
     assert.deepEqual(await tab.violations(), [])
     // It is lit while it is held, unless it is said to stay.
     await midi.play(PADS, '80 51 00')
