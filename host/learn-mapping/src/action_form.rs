@@ -36,7 +36,7 @@ pub struct FormField {
     kind: FieldKind,
     /// The lowest and the highest number, or how many entries of a list.
     bounds: (Option<f64>, Option<f64>),
-    /// Whether a text begins with a slash.
+    /// Whether a text begins with a slash, or with what stands for an address, in braces.
     is_address: bool,
 }
 
@@ -128,7 +128,9 @@ impl ActionForm {
                 take(&name, &property, shown.iter().all(|form| is_required(form, &name)));
             }
         }
-        fields.sort_by_key(|field| !field.is_required);
+        // What is needed in the order in which the schema lists it: its author put first what is asked for first.
+        let listed = |name: &str| common["required"].as_array()?.iter().position(|key| key == name);
+        fields.sort_by_key(|field| (!field.is_required, listed(&field.name).unwrap_or(usize::MAX)));
         fields
     }
 
@@ -186,7 +188,7 @@ impl FormField {
             example: example.or_else(|| quoted_example(&said)),
             kind: FieldKind::of(meant, document),
             bounds: (bound(["minimum", "minItems"]), bound(["maximum", "maxItems"])),
-            is_address: pattern.starts_with("^/") || pattern.starts_with(r"^\/"),
+            is_address: ["^/", r"^\/", "^(/|"].iter().any(|begin| pattern.starts_with(begin)),
         }
     }
 
@@ -255,7 +257,7 @@ impl FormField {
                 _ => wrong(),
             });
         }
-        if self.is_address && value.as_str().is_some_and(|text| !text.starts_with('/')) {
+        if self.is_address && value.as_str().is_some_and(|text| !text.starts_with(['/', '{'])) {
             return Err(format!("{} begins with /", self.name));
         }
         Ok(Some(value))
@@ -479,6 +481,9 @@ mod tests {
         let address = json!({ "type": "string", "pattern": "^/" });
         assert_eq!(read(address.clone(), "/cue 1 "), Ok(Some(json!("/cue 1 "))));
         assert_eq!(read(address, "cue"), Err("key begins with /".to_owned()));
+        let sent_on = json!({ "type": "string", "pattern": r"^(/|\{address\})" });
+        assert_eq!(read(sent_on.clone(), "{address}"), Ok(Some(json!("{address}"))));
+        assert_eq!(read(sent_on, "127.0.0.1:9000"), Err("key begins with /".to_owned()));
         let nested = json!({ "type": "array", "items": { "type": "object" } });
         assert_eq!(read(nested.clone(), "[{ a = 1 }]"), Ok(Some(json!([{ "a": 1 }]))));
         assert!(read(nested, "[{ a = 1 }").is_err());
@@ -496,6 +501,16 @@ mod tests {
         );
         let level = field(json!({ "type": "number", "default": 0.5 }));
         assert_eq!((level.takes().as_str(), level.example.as_deref()), ("a number", Some("0.5")));
+    }
+
+    #[test]
+    fn what_is_needed_is_asked_for_in_the_order_of_the_schema() {
+        let text = json!({ "type": "string" });
+        let schema = json!({
+            "properties": { "address": text, "args": text, "target": text },
+            "required": ["target", "address"],
+        });
+        assert_eq!(names(&ActionForm::new("OscSend", schema)), ["target", "address", "args"]);
     }
 
     #[test]
