@@ -218,6 +218,9 @@ fn lights_show_the_mode_and_what_has_fired() {
     until(|| sent() == [3]);
     // Whoever looks hears of the next change, and of none after it until they look again.
     let observations = stage.host.subscribe();
+    // That the output is new was reported before any event.
+    stage.play("keys", [0x90, 1, 1]);
+    until(|| observations.try_iter().any(|seen| matches!(seen, Observation::Event(_))));
     let shown = |stage: &Stage| {
         let outputs = stage.host.lights();
         assert!(outputs.len() == 1 && outputs[0].device == "pads", "{outputs:?}");
