@@ -1,7 +1,7 @@
 //! A form for an action, made from its JSON Schema: its fields one after the other, each checked when it is typed, and the
 //! line that they come to. What a form can't show is typed as TOML. The host checks all of it again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -278,9 +278,8 @@ impl FieldKind {
         if let Some(choices) = offered(meant, document) {
             return Self::Choice(choices);
         }
-        let mut types = Vec::new();
-        types_of(meant, document, 0, &mut types);
-        let has = |kind: &str| types.iter().any(|known| known == kind);
+        let types = types_of(meant, document);
+        let has = |kind: &str| types.contains(kind);
         match (has("string"), has("integer") || has("number"), has("array"), has("object"), has("boolean")) {
             (.., true, _) => Self::Toml,
             (true, false, or_list, _, false) => Self::Text { or_list },
@@ -294,13 +293,12 @@ impl FieldKind {
 
     /// A list of such entries.
     fn of_list(entries: &Value, document: &Value) -> Self {
-        let mut types = Vec::new();
-        types_of(entries, document, 0, &mut types);
-        let is_plain = |kind: &String| matches!(kind.as_str(), "string" | "integer" | "number" | "boolean");
+        let types = types_of(entries, document);
+        let is_plain = |kind: &&str| matches!(*kind, "string" | "integer" | "number" | "boolean");
         if types.is_empty() || !types.iter().all(is_plain) {
             return Self::Toml;
         }
-        Self::List { is_text: types.iter().all(|kind| kind == "string") }
+        Self::List { is_text: types.iter().all(|kind| *kind == "string") }
     }
 }
 
@@ -415,17 +413,22 @@ fn offered(schema: &Value, document: &Value) -> Option<Vec<String>> {
     fixed.filter(|fixed| !fixed.is_empty()).map(|fixed| fixed.concat())
 }
 
-/// The types that a schema allows, with those of its forms.
-fn types_of(schema: &Value, document: &Value, depth: usize, types: &mut Vec<String>) {
-    let schema = resolved(schema, document);
-    match &schema["type"] {
-        Value::String(kind) => types.push(kind.clone()),
-        Value::Array(kinds) => types.extend(kinds.iter().filter_map(Value::as_str).map(str::to_owned)),
-        _ => {}
+/// The types that a schema allows, with those of its forms. Each place of the document is looked at once: forms may refer to
+/// forms, and to each other.
+fn types_of<'s>(schema: &'s Value, document: &'s Value) -> BTreeSet<&'s str> {
+    let (mut types, mut seen, mut left) = (BTreeSet::new(), BTreeSet::new(), vec![schema]);
+    while let Some(schema) = left.pop().map(|schema| resolved(schema, document)) {
+        if !seen.insert(std::ptr::from_ref(schema)) {
+            continue;
+        }
+        match &schema["type"] {
+            Value::String(kind) => drop(types.insert(kind.as_str())),
+            Value::Array(kinds) => types.extend(kinds.iter().filter_map(Value::as_str)),
+            _ => {}
+        }
+        left.extend(forms_of(schema));
     }
-    if depth < MAX_DEPTH {
-        forms_of(schema).for_each(|form| types_of(form, document, depth + 1, types));
-    }
+    types
 }
 
 /// What a description shows behind a colon, between backticks.
@@ -501,6 +504,17 @@ mod tests {
         );
         let level = field(json!({ "type": "number", "default": 0.5 }));
         assert_eq!((level.takes().as_str(), level.example.as_deref()), ("a number", Some("0.5")));
+    }
+
+    /// A package wrote it: forms that refer to forms, twenty of them on each of eight levels, and back to the first.
+    #[test]
+    fn forms_within_forms_are_read_once() {
+        let level = |level: usize| json!({ "anyOf": vec![json!({ "$ref": format!("#/$defs/{level}") }); 20] });
+        let mut defs: Map<String, Value> = (0..8).map(|at| (at.to_string(), level((at + 1) % 9))).collect();
+        defs.insert("8".into(), json!({ "type": "integer", "anyOf": [{ "$ref": "#/$defs/0" }] }));
+        let schema = json!({ "properties": { "x": { "$ref": "#/$defs/0" } }, "required": ["x"], "$defs": defs });
+        let form = ActionForm::new("Lamp", schema);
+        assert_eq!(form.fields()[0].takes(), "a whole number");
     }
 
     #[test]
