@@ -1,7 +1,8 @@
 //! Simulated ports: for tests, demos and feature authors. Same trait as the real ones.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use conductor_event::{ArtNetChange, HidEvent};
 use crossbeam_channel::{Receiver, Sender};
@@ -15,8 +16,28 @@ pub struct SimulatedPorts {
     state: Arc<Mutex<State>>,
 }
 
+/// What is called for each message to an output.
+type OnSent = Box<dyn Fn(&[u8]) + Send + Sync>;
+
 /// Both ends of what goes to an output: the host's and the listener's.
-type Wire = (Sender<Vec<u8>>, Receiver<Vec<u8>>);
+struct Wire {
+    sender: Sender<Vec<u8>>,
+    receiver: Receiver<Vec<u8>>,
+    on_sent: Arc<OnceLock<OnSent>>,
+}
+
+impl Wire {
+    fn new() -> Self {
+        let (sender, receiver) = crossbeam_channel::unbounded();
+        Self { sender, receiver, on_sent: Arc::default() }
+    }
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Wire({})", self.receiver.len())
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -52,7 +73,7 @@ impl SimulatedPorts {
     pub fn plug_port(&self, port: PortInfo) {
         let mut state = self.state();
         if port.direction == Direction::Output {
-            state.outputs.entry(port.name.clone()).or_insert_with(crossbeam_channel::unbounded);
+            state.outputs.entry(port.name.clone()).or_insert_with(Wire::new);
         }
         state.ports.push(PortInfo { backend: "simulated".into(), ..port });
     }
@@ -114,7 +135,13 @@ impl SimulatedPorts {
 
     /// What the host sends to an output, message by message. `None` if no such output was plugged in.
     pub fn sent(&self, name: &str) -> Option<Receiver<Vec<u8>>> {
-        self.state().outputs.get(name).map(|(_, receiver)| receiver.clone())
+        self.state().outputs.get(name).map(|wire| wire.receiver.clone())
+    }
+
+    /// Has this called for each message that the host sends to an output, on the output's thread and before [`sent`](Self::sent)
+    /// has it: for measuring when. It must not wait. False if no such output was plugged in, or if there is one already.
+    pub fn on_sent(&self, name: &str, call: impl Fn(&[u8]) + Send + Sync + 'static) -> bool {
+        self.state().outputs.get(name).is_some_and(|wire| wire.on_sent.set(Box::new(call)).is_ok())
     }
 
     /// Whether the host listens to this input now.
@@ -149,11 +176,17 @@ impl Drop for OpenInput {
     }
 }
 
-struct OpenOutput(Sender<Vec<u8>>);
+struct OpenOutput {
+    sender: Sender<Vec<u8>>,
+    on_sent: Arc<OnceLock<OnSent>>,
+}
 
 impl MidiOut for OpenOutput {
     fn send(&mut self, message: &[u8]) -> Result<(), PortError> {
-        self.0.send(message.to_vec()).map_err(|_| PortError("the simulated port is gone".into()))
+        if let Some(call) = self.on_sent.get() {
+            call(message);
+        }
+        self.sender.send(message.to_vec()).map_err(|_| PortError("the simulated port is gone".into()))
     }
 }
 
@@ -184,8 +217,7 @@ impl PortBackend for Backend {
     fn open_output(&mut self, port: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
         self.refusal(port)?;
         let state = self.ports.state();
-        let (sender, _) =
-            state.outputs.get(&port.name).ok_or_else(|| PortError(format!("{} is no output", port.name)))?;
-        Ok(Box::new(OpenOutput(sender.clone())))
+        let wire = state.outputs.get(&port.name).ok_or_else(|| PortError(format!("{} is no output", port.name)))?;
+        Ok(Box::new(OpenOutput { sender: wire.sender.clone(), on_sent: Arc::clone(&wire.on_sent) }))
     }
 }

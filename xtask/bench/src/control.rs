@@ -17,6 +17,7 @@ use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;
 use conductor_skills::library::Library;
 
+use crate::arrivals::Arrivals;
 use crate::measure::quantile;
 use crate::report::{Section, Unit};
 use crate::scratch::Folder;
@@ -90,8 +91,9 @@ fn ask(home: &Path, path: &str, head: &str) -> Result<UnixStream> {
 fn watchers(home: &Path, ports: &SimulatedPorts, section: &mut Section<'_>) -> Result<()> {
     let (mut alone, mut watched) = (Vec::new(), Vec::new());
     let mut seen = Vec::new();
+    let arrivals = Arrivals::at(ports, "synth")?;
     for _ in 0..TURNS {
-        alone.extend(play(ports)?);
+        alone.extend(play(ports, &arrivals)?);
         let (done, bytes) = (AtomicBool::new(false), AtomicU64::new(0));
         let (done, bytes) = (&done, &bytes);
         let played = std::thread::scope(|scope| {
@@ -108,7 +110,7 @@ fn watchers(home: &Path, ports: &SimulatedPorts, section: &mut Section<'_>) -> R
                     }
                 }));
             }
-            let played = play(ports);
+            let played = play(ports, &arrivals);
             done.store(true, Ordering::Relaxed);
             played
         })?;
@@ -126,16 +128,15 @@ fn watchers(home: &Path, ports: &SimulatedPorts, section: &mut Section<'_>) -> R
 }
 
 /// Microseconds from each event's way in to its way out.
-fn play(ports: &SimulatedPorts) -> Result<Vec<f64>> {
-    let synth = ports.sent("synth").ok_or_else(|| anyhow!("there is no output"))?;
+fn play(ports: &SimulatedPorts, arrivals: &Arrivals) -> Result<Vec<f64>> {
     let (start, mut times, mut due) = (Instant::now(), Vec::new(), Duration::ZERO);
     while start.elapsed() < PLAYED {
         std::thread::sleep(due.saturating_sub(start.elapsed()));
         due += PACE;
         let played = Instant::now();
         ports.play("knobs", &[0xB0, 7, (times.len() % 128) as u8]);
-        synth.recv_timeout(REPLY_TIMEOUT).map_err(|_| anyhow!("an event was lost"))?;
-        times.push(played.elapsed().as_secs_f64() * 1e6);
+        let sent = arrivals.next(REPLY_TIMEOUT)?;
+        times.push(sent.duration_since(played).as_secs_f64() * 1e6);
     }
     Ok(times)
 }

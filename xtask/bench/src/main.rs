@@ -10,6 +10,7 @@
 mod agents;
 mod allocations;
 mod arguments;
+mod arrivals;
 mod calls;
 mod clock_out;
 mod components;

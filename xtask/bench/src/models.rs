@@ -377,15 +377,16 @@ fn configuration(model: u16, events: u16, answers: u16) -> String {
     )
 }
 
-/// Microseconds of round trips of a controller that plays 1000 events a second, until `stop` or its time is over.
+/// Microseconds from each event of a controller that plays 1000 a second to its answer at the controller's socket, until `stop` or
+/// its time is over.
 pub fn played(player: &mut Player, peer: &Peer, time: Duration, stop: impl Fn() -> bool) -> Result<Vec<f64>> {
-    // How late its own thread wakes is not to be measured.
+    // So that it plays in time.
     conductor_stdx::time_slice::shorten();
     let (start, mut trips) = (Instant::now(), Vec::new());
     while start.elapsed() < time && !stop() {
         let due = start + PACE * u32::try_from(trips.len()).unwrap_or(u32::MAX);
         thread::sleep(due.saturating_duration_since(Instant::now()));
-        trips.push(player.ask(peer)?.as_secs_f64() * 1e6);
+        trips.push(player.ask(peer)?.arrived.as_secs_f64() * 1e6);
     }
     Ok(trips)
 }

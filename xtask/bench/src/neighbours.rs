@@ -137,7 +137,7 @@ impl Host {
         Ok(Self { neighbour, peer, home, client, beside, p99: Vec::new(), longest: 0.0 })
     }
 
-    /// Microseconds of round trips, with the neighbour at work meanwhile.
+    /// Microseconds from each event to its answer at the socket that asked, with the neighbour at work meanwhile.
     fn turn(&mut self) -> Result<Vec<f64>> {
         let Self { neighbour, peer, home, client, beside, .. } = self;
         let (done, port, home) = (&AtomicBool::new(false), *beside, home.path());
@@ -156,7 +156,7 @@ impl Host {
             let (start, mut samples) = (Instant::now(), Vec::new());
             let measured = loop {
                 match client.ask(peer) {
-                    Ok(took) => samples.push(took.as_secs_f64() * 1e6),
+                    Ok(trip) => samples.push(trip.arrived.as_secs_f64() * 1e6),
                     Err(error) => break Err(error),
                 }
                 if start.elapsed() >= TURN.0 {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 
+use crate::arrivals::Arrivals;
 use crate::measure::{median, quantile};
 use crate::report::{Limit, Section, Unit};
 use crate::stage::Stage;
@@ -36,8 +37,10 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
         stage.host.reload(&config, "config.toml").map_err(|wrong| anyhow!("{wrong}"))?;
         times.1.push(start.elapsed().as_secs_f64() * 1e3);
     }
+    let arrivals = Arrivals::at(&stage.ports, "synth")?;
+    let look = |config| delays(&stage, &arrivals, config);
     let pairs: Vec<(Vec<f64>, Vec<f64>)> =
-        (0..PAIRS).map(|_| Ok((delays(&stage, None)?, delays(&stage, Some(&config))?))).collect::<Result<_>>()?;
+        (0..PAIRS).map(|_| Ok((look(None)?, look(Some(&config))?))).collect::<Result<_>>()?;
     stage.host.stop();
     section.figure(format!("reading the text of {RULES} rules"), median(&times.0), Unit::Milliseconds);
     section.figure("the first reload", first, Unit::Milliseconds);
@@ -74,8 +77,7 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
 
 /// Microseconds from a note's way in to its way out, one after the other; with a
 /// configuration, while it is reloaded again and again.
-fn delays(stage: &Stage, config: Option<&str>) -> Result<Vec<f64>> {
-    let synth = stage.ports.sent("synth").ok_or_else(|| anyhow!("there is no output"))?;
+fn delays(stage: &Stage, arrivals: &Arrivals, config: Option<&str>) -> Result<Vec<f64>> {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reloads = config.map(|config| {
@@ -90,18 +92,19 @@ fn delays(stage: &Stage, config: Option<&str>) -> Result<Vec<f64>> {
             })
         });
         let (start, mut delays, mut key) = (Instant::now(), Vec::new(), 0);
-        let mut lost = false;
-        while start.elapsed() < RUN_TIME && !lost {
+        let mut lost = Ok(());
+        while start.elapsed() < RUN_TIME && lost.is_ok() {
             let began = Instant::now();
             stage.ports.play("port 0", &[0xB0, 119, key]);
-            lost = synth.recv_timeout(Duration::from_secs(2)).is_err();
-            delays.push(began.elapsed().as_secs_f64() * 1e6);
+            lost = arrivals.next(Duration::from_secs(2)).map(|sent| {
+                delays.push(sent.duration_since(began).as_secs_f64() * 1e6);
+            });
             key = (key + 1) % 128;
             std::thread::sleep(Duration::from_micros(300));
         }
         done.store(true, Ordering::Relaxed);
         let reloads = reloads.map(|reloads| reloads.join());
-        ensure!(!lost, "an event was lost");
+        lost?;
         ensure!(!matches!(reloads, Some(Err(_) | Ok(0))), "nothing was reloaded");
         Ok(delays)
     })

@@ -6,6 +6,7 @@
 pub mod client;
 pub mod peers;
 mod stages;
+mod stamped;
 
 use std::time::Duration;
 
@@ -73,7 +74,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
 fn one_at_a_time(client: &mut Client, peer: &Peer, results: &mut Results) -> Result<()> {
     let before = peer.process.processor_time()?;
     for _ in 0..MESSAGES {
-        results.round_trips.push(client.ask(peer)?.as_secs_f64() * 1e6);
+        results.round_trips.push(client.ask(peer)?.taken.as_secs_f64() * 1e6);
     }
     results.asked += MESSAGES as u64;
     results.asked_time += peer.process.processor_time()?.saturating_sub(before);

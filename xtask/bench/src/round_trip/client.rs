@@ -3,11 +3,12 @@
 use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::ops::AddAssign;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 
 use super::peers::Peer;
+use super::stamped::{self, Stamped};
 
 /// Numbers go round below this, so a `float32` holds each of them, and as a fraction of this, too.
 const NUMBERS: u16 = 1 << 15;
@@ -29,6 +30,15 @@ pub enum Numbers {
     Whole,
     /// As a `float32` from 0 to 1.
     Unit,
+}
+
+/// How long an answer took.
+#[derive(Debug, Clone, Copy)]
+pub struct Trip {
+    /// Until this thread had it.
+    pub taken: Duration,
+    /// Until it reached this socket: without the time that this thread took to wake.
+    pub arrived: Duration,
 }
 
 /// The socket.
@@ -64,6 +74,7 @@ impl Client {
     pub fn new() -> Result<Self> {
         let socket = UdpSocket::bind(("127.0.0.1", 0))?;
         socket.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        stamped::enable(&socket)?;
         Ok(Self { socket, next: 0 })
     }
 
@@ -87,16 +98,16 @@ impl Client {
     }
 
     /// Sends one message and waits for the answer to it.
-    pub fn ask(&mut self, peer: &Peer) -> Result<Duration> {
+    pub fn ask(&mut self, peer: &Peer) -> Result<Trip> {
         let number = self.number();
-        let start = Instant::now();
+        let (start, sent) = (Instant::now(), SystemTime::UNIX_EPOCH.elapsed()?);
         self.send(peer, number)?;
         loop {
             match self.receive(peer)? {
-                Some(answer) if answer == number => {
-                    let took = start.elapsed();
+                Some((answer, at)) if answer == number => {
+                    let trip = Trip { taken: start.elapsed(), arrived: at.saturating_sub(sent) };
                     std::thread::sleep(REST);
-                    return Ok(took);
+                    return Ok(trip);
                 }
                 // Late, from before.
                 Some(_) => {}
@@ -131,7 +142,7 @@ impl Client {
         let mut seen = vec![false; NUMBERS.into()];
         let mut came = 0;
         while came < u64::from(messages) {
-            let Some(number) = self.receive(peer)? else { break };
+            let Some((number, _)) = self.receive(peer)? else { break };
             let seen = seen.get_mut(usize::from(number)).context("an answer to nothing")?;
             came += u64::from(!std::mem::replace(seen, true));
         }
@@ -159,19 +170,19 @@ impl Client {
         Ok(())
     }
 
-    /// The number in the next answer; `None` if none comes in time.
-    fn receive(&self, peer: &Peer) -> Result<Option<u16>> {
+    /// The number in the next answer, and when it came; `None` if none comes in time.
+    fn receive(&self, peer: &Peer) -> Result<Option<(u16, Duration)>> {
         let mut buffer = [0; 64];
         loop {
-            match self.socket.recv(&mut buffer) {
-                Ok(length) => {
+            match stamped::receive(&self.socket, &mut buffer) {
+                Ok(Stamped { length, at }) => {
                     // Every peer answers with the number as the only argument, so at the end.
                     let argument = *buffer[..length].last_chunk().context("an answer is too short")?;
                     let number = match peer.numbers {
                         Numbers::Whole => u16::try_from(i32::from_be_bytes(argument))?,
                         Numbers::Unit => (f32::from_be_bytes(argument) * f32::from(NUMBERS)).round() as u16,
                     };
-                    return Ok(Some(number));
+                    return Ok(Some((number, at)));
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(None),
                 // An ICMP message that no program listens at the peer's port yet.
