@@ -1,7 +1,7 @@
 // Measures what shells cost: the host beside none and beside four, in one run, and what a page shows of it.
 //
 // An OSC app plays at a fixed rate, each event is mapped to a packet, and the time from the one to the other is taken here.
-// The same through an echo shows what of it is the machine's, which the browser keeps busy.
+// The same events go to an echo at the same time: what it takes is the machine's, which the browser keeps busy.
 
 import { readFile } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
@@ -31,20 +31,25 @@ udp = ["127.0.0.1:${mixer}"]
 `
 
 const mixer = await OscPeer.open()
+const echoed = await OscPeer.open()
 const stage = await Stage.start(config(mixer.port))
-const echo = new Program(process.execPath, [new URL('echo.js', import.meta.url).pathname, String(mixer.port)])
+const echo = new Program(process.execPath, [new URL('echo.js', import.meta.url).pathname, String(echoed.port)])
 const echoPort = Number((await echo.line(/^echo at /)).split(' ').at(-1))
 
-/** Plays to this port at this rate for as long, and gives when each event was sent. */
-async function play(rate, milliseconds, port = stage.osc) {
-  const sent = []
+/** Plays to these ports at this rate for as long, and gives when each event was sent to each of them. */
+async function play(rate, milliseconds, ports = [stage.osc]) {
+  const sent = ports.map(() => [])
   const begun = performance.now()
-  for (;;) {
+  for (let count = 0; ; ) {
     const now = performance.now() - begun
     if (now >= milliseconds) return sent
-    while (sent.length < (now * rate) / 1000) {
-      sent.push(performance.now())
-      await mixer.send(port, '/fader/1', (sent.length % 100) / 100)
+    for (; count < (now * rate) / 1000; count += 1) {
+      // Each is the first in turn: the second waits until the first is sent.
+      for (let turn = 0; turn < ports.length; turn += 1) {
+        const index = (count + turn) % ports.length
+        sent[index].push(performance.now())
+        await mixer.send(ports[index], '/fader/1', (count % 100) / 100)
+      }
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -58,12 +63,16 @@ async function processor(program) {
 
 const quantile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
 
-/** Milliseconds from each event to its packet, at the rate and through the program at this port, in ascending order. */
-async function latencies(port) {
+/** When each packet comes to this peer from now on. */
+function arrivals(peer) {
   const came = []
-  mixer.socket.removeAllListeners('message')
-  mixer.socket.on('message', () => came.push(performance.now()))
-  const sent = await play(RATE, LONG, port)
+  peer.socket.removeAllListeners('message')
+  peer.socket.on('message', () => came.push(performance.now()))
+  return came
+}
+
+/** Milliseconds from each event to its packet, in ascending order. */
+async function latencies(sent, came) {
   await until('every packet', () => came.length >= sent.length)
   return sent.map((at, index) => came[index] - at).sort((one, other) => one - other)
 }
@@ -71,11 +80,16 @@ async function latencies(port) {
 /** Host and echo under the rate: latency in milliseconds, and microseconds of the host's processor time for each event. */
 async function measured() {
   const [host, ui] = [await processor(stage.host), await processor(stage.ui)]
-  const ours = await latencies(stage.osc)
-  const used = { host: ((await processor(stage.host)) - host) / ours.length, ui: ((await processor(stage.ui)) - ui) / ours.length }
-  const echos = await latencies(echoPort)
+  const [came, cameBack] = [arrivals(mixer), arrivals(echoed)]
+  const [sent, sentToEcho] = await play(RATE, LONG, [stage.osc, echoPort])
+  const [ours, echos] = [await latencies(sent, came), await latencies(sentToEcho, cameBack)]
   return {
-    ...used, median: quantile(ours, 0.5), most: quantile(ours, 0.99), echoMedian: quantile(echos, 0.5), echoMost: quantile(echos, 0.99),
+    host: ((await processor(stage.host)) - host) / ours.length,
+    ui: ((await processor(stage.ui)) - ui) / ours.length,
+    median: quantile(ours, 0.5),
+    most: quantile(ours, 0.99),
+    echoMedian: quantile(echos, 0.5),
+    echoMost: quantile(echos, 0.99),
   }
 }
 
@@ -131,6 +145,7 @@ try {
   console.log(`from the address to the first event shown: ${(performance.now() - begun).toFixed(0)} ms`)
 } finally {
   mixer.close()
+  echoed.close()
   await echo.end()
   await stage.end()
 }
