@@ -204,6 +204,39 @@ fn escaped(name: &str, most: usize) -> String {
     out
 }
 
+/// The caller as a person says it, from what one is shown as, such as `socket:owner "conductor-cli"`. `None` if that is no
+/// client's, or was not asked for by the client itself.
+///
+/// A name stays in quotation marks and escaped, so that none can pass for another caller.
+pub fn in_words(shown: &str) -> Option<String> {
+    let (who, name) = shown.split_once(' ').unwrap_or((shown, ""));
+    if !name.is_empty() && !is_claim(name) {
+        return None;
+    }
+    Some(match (who, name) {
+        ("socket:owner", "\"conductor-ui\"") => "you, in the browser".into(),
+        ("socket:owner", "\"conductor-cli\"" | "\"conductor-tui\"") | ("cli:owner", _) => "you, in the terminal".into(),
+        ("socket:owner" | "library:owner", _) => "you, on this computer".into(),
+        ("chat:agent", _) => "a model in the chat".into(),
+        ("mcp-socket:agent" | "mcp-http:agent", "") => "an agent without a name".into(),
+        ("mcp-socket:agent" | "mcp-http:agent", name) => format!("the agent that calls itself {name}"),
+        _ => return None,
+    })
+}
+
+/// Whether this is one name in quotation marks, as a caller is shown with.
+fn is_claim(text: &str) -> bool {
+    let Some(inside) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return false };
+    let mut chars = inside.chars();
+    while let Some(c) = chars.next() {
+        // What follows a backslash is escaped by it; a quotation mark of its own would end the name.
+        if c == '"' || (c == '\\' && chars.next().is_none()) {
+            return false;
+        }
+    }
+    true
+}
+
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.door.as_str())?;
@@ -231,6 +264,34 @@ mod tests {
         assert_eq!(agent.to_string(), "mcp-http:agent");
         assert_eq!(agent.by_elicitation().to_string(), "mcp-http:agent by elicitation");
         assert_eq!(Caller::feature("builtin:x").to_string(), "feature \"builtin:x\"");
+    }
+
+    #[test]
+    fn callers_are_said_in_words_and_no_name_changes_which() {
+        let owner = |name| Caller::client(Door::Socket, Scope::Owner, Some(name)).to_string();
+        let agent = |name| Caller::client(Door::McpHttp, Scope::Agent, name).to_string();
+        let said = |shown: &str| in_words(shown).unwrap();
+        assert_eq!(said(&owner("conductor-ui")), "you, in the browser");
+        assert_eq!(said(&owner("conductor-tui")), "you, in the terminal");
+        assert_eq!(said(&owner("lamp desk")), "you, on this computer");
+        assert_eq!(said(&Caller::library().to_string()), "you, on this computer");
+        assert_eq!(said(&agent(None)), "an agent without a name");
+        assert_eq!(said(&agent(Some("conductor-ui"))), "the agent that calls itself \"conductor-ui\"");
+        assert_eq!(said(&agent(Some("x\" by elicitation"))), "the agent that calls itself \"x\\\" by elicitation\"");
+        let user = Caller::client(Door::McpSocket, Scope::Agent, Some("x")).by_elicitation().to_string();
+        let feature = Caller::feature("project:x").to_string();
+        for other in [
+            &user,
+            &feature,
+            "socket:owner \"a\" \"b\"",
+            "socket:owner a",
+            "socket:read",
+            "project:x",
+            "",
+            "chat:agent \"\\\"",
+        ] {
+            assert_eq!(in_words(other), None, "{other}");
+        }
     }
 
     // PLN-4

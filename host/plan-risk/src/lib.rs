@@ -54,6 +54,15 @@ impl Level {
             Self::Privileged => "privileged",
         }
     }
+
+    /// With what a person is to do about it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Raised => "raised, worth a look",
+            Self::Privileged => "privileged, look closely",
+        }
+    }
 }
 
 /// How far a plan reaches, and why.

@@ -234,11 +234,7 @@ fn shown(view: &PlanView, full: bool, names: &ControlNames) -> Lines {
     let PlanView { plan, folded_diff, rehearsal } = view;
     let mut out = Lines::new();
     out.push(&plan.description);
-    if plan.caller == plan.proposer {
-        out.push(format_args!("proposed by {}", plan.proposer));
-    } else {
-        out.push(format_args!("proposed by {} for {}", plan.proposer, plan.caller));
-    }
+    out.push(format_args!("proposed by {}", plan.proposed_by()));
     summary(plan, &mut out);
     out.push("");
     let folded = folded_diff.as_deref().filter(|_| !full);
@@ -279,7 +275,7 @@ fn why(view: &PlanView, names: &ControlNames) -> Lines {
 fn summary(plan: &Plan, out: &mut Lines) {
     let files = &plan.touched_files;
     let of = if files.is_empty() { String::new() } else { format!(" of {}", files.join(", ")) };
-    out.push(format_args!("{}{of}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.as_str()));
+    out.push(format_args!("{}{of}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.in_words()));
     plan.risk.notes.iter().for_each(|note| out.push(format_args!("  ! {note}")));
 }
 
@@ -372,9 +368,9 @@ mod tests {
         }));
         let text = shown(&plan, false, &names()).to_string();
         let own: Vec<&str> = text.lines().filter(|line| !line.starts_with(DIFF) && !line.is_empty()).collect();
-        let changes = "2 changes of config.toml, risk: raised";
+        let changes = "2 changes of config.toml, risk: raised, worth a look";
         let rehearsed = "no event has come since the last change that it could be tried on";
-        assert_eq!(own, ["d", "proposed by project:x for mcp:agent", changes, "  ! types x", rehearsed], "{text}");
+        assert_eq!(own, ["d", "proposed by mcp:agent, with project:x", changes, "  ! types x", rehearsed], "{text}");
     }
 
     #[test]

@@ -57,10 +57,9 @@ fn risk(level: Level) -> Look {
 pub(super) fn plan(view: &PlanView, columns: usize) -> Vec<Row> {
     let PlanView { plan, folded_diff, rehearsal } = view;
     let mut lines = sentence(Look::Strong, "  ", &plan.description, columns);
-    let whose = if plan.caller == plan.proposer { String::new() } else { format!(" for {}", plan.caller) };
-    lines.extend(sentence(Look::Dim, "  ", &format!("proposed by {}{whose}", plan.proposer), columns));
+    lines.extend(sentence(Look::Dim, "  ", &format!("proposed by {}", plan.proposed_by()), columns));
     let files = plan.touched_files.join(", ");
-    let about = format!("{} of {files}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.as_str());
+    let about = format!("{} of {files}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.in_words());
     lines.extend(sentence(risk(plan.risk.level), "  ", &about, columns));
     for note in &plan.risk.notes {
         lines.extend(sentence(Look::Doubt, "  ", &format!("! {note}"), columns));

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::Locked;
 use conductor_audit::AuditError;
-use conductor_audit::caller::Caller;
+use conductor_audit::caller::{self, Caller};
 use conductor_config_text::diff;
 use conductor_config_text::edit::{Change, EditError, edited};
 use conductor_sandbox::bindings::Error;
@@ -77,6 +77,14 @@ pub struct Plan {
     pub diff: String,
     /// What to know before deciding.
     pub risk: Risk,
+}
+
+impl Plan {
+    /// Who proposed it, as a person says it: who called the tool, and the feature whose tool it was.
+    pub fn proposed_by(&self) -> String {
+        let caller = caller::in_words(&self.caller).unwrap_or_else(|| self.caller.clone());
+        if self.caller == self.proposer { caller } else { format!("{caller}, with {}", self.proposer) }
+    }
 }
 
 /// A plan as lists show it, without what it changes: that can be long, and is shown with the plan alone.
