@@ -318,7 +318,10 @@ impl ConfigChangeTools for MappingTools {
             "conductor_create_mapping" => answer(&args, |new: Create| {
                 let place = read(reader)?.next_place(new.mode.as_deref()).map_err(Error::Invalid)?;
                 let told = new.description.clone().or_else(|| new.name.clone());
-                let what = told.unwrap_or_else(|| kinds(&new.trigger, &new.action));
+                let what = match told {
+                    Some(told) => told,
+                    None => in_few_words(&new.trigger, &new.action)?,
+                };
                 has_actions(reader, &new.action)?;
                 let Create { mode, trigger, action, name, description, .. } = new;
                 let Create { priority, consume, defer, quantize, retry, condition, feedback, .. } = new;
@@ -407,9 +410,43 @@ impl PrivilegedTools for MappingTools {
     }
 }
 
-/// A mapping without a name, in a few words.
-fn kinds(trigger: &Trigger, action: &Action) -> String {
-    format!("{} on {:?}", action.kind(), trigger.kind)
+/// Keys of actions and of triggers by which people tell them apart, the first that is there.
+const ACTION_KEYS: [&str; 8] = ["address", "keys", "text", "mode", "app", "command", "variable", "target"];
+const TRIGGER_KEYS: [&str; 8] = ["note", "cc", "button", "key", "program", "address", "pattern", "variable"];
+/// Characters of such a key's value that are said.
+const MAX_SAID: usize = 40;
+
+/// A mapping without a name, in a few words: `OscSend /verse on Note 36`.
+fn in_few_words(trigger: &Trigger, action: &Action) -> Result<String, Error> {
+    let action_said = told_apart(&json(action)?, &ACTION_KEYS);
+    let trigger_said = told_apart(&json(trigger)?, &TRIGGER_KEYS);
+    Ok(format!("{}{action_said} on {:?}{trigger_said}", action.kind(), trigger.kind))
+}
+
+/// A text, a number, or several of them; `None` for anything else, and where nothing is in it.
+fn said(value: &Value) -> Option<String> {
+    let said = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(all) => all.iter().filter_map(said).collect::<Vec<_>>().join("+"),
+        _ => return None,
+    };
+    Some(said).filter(|said| !said.trim().is_empty())
+}
+
+/// The value of the first of these keys, after a space; empty if none is there.
+fn told_apart(value: &Value, keys: &[&str]) -> String {
+    let Some(said) = keys.iter().find_map(|key| value.get(key).and_then(said)) else { return String::new() };
+    // What is struck together is one thing.
+    let said = match value.get("modifiers").and_then(self::said) {
+        Some(modifiers) => format!("{modifiers}+{said}"),
+        None => said,
+    };
+    let mut shown: String = said.chars().take(MAX_SAID).collect();
+    if shown.len() < said.len() {
+        shown.push('…');
+    }
+    format!(" {shown}")
 }
 
 conductor_feature::feature!(
@@ -437,6 +474,24 @@ mod tests {
             summary: "Sends what the control says to the lights above the stage. ".repeat(4),
             schema: r#"{"type":"object"}"#.to_owned(),
         }
+    }
+
+    #[test]
+    fn a_mapping_without_a_name_is_told_by_what_tells_it_apart() {
+        let words = |trigger: Value, action: Value| {
+            let trigger = serde_json::from_value(trigger).expect("a trigger");
+            let action = serde_json::from_value(action).expect("an action");
+            in_few_words(&trigger, &action).expect("words")
+        };
+        let note = serde_json::json!({ "type": "Note", "note": "40..43" });
+        let osc = serde_json::json!({ "type": "OscSend", "target": "127.0.0.1:9000", "address": "/verse" });
+        assert_eq!(words(note.clone(), osc), "OscSend /verse on Note 40..43");
+        let next = serde_json::json!({ "type": "NextMode" });
+        assert_eq!(words(serde_json::json!({ "type": "PitchBend" }), next), "NextMode on PitchBend");
+        let copy = serde_json::json!({ "type": "Keystroke", "keys": ["c"], "modifiers": ["ctrl"] });
+        assert_eq!(words(note.clone(), copy), "Keystroke ctrl+c on Note 40..43");
+        let text = serde_json::json!({ "type": "Text", "text": "é".repeat(200) });
+        assert_eq!(words(note, text), format!("Text {}… on Note 40..43", "é".repeat(40)));
     }
 
     #[test]
