@@ -500,7 +500,7 @@ fn a_control_has_one_name_on_every_screen_and_in_its_plan() {
     shell.hear(host::item(pressed));
     assert!(shell.shows("pad 1"), "{}", shell.screen());
     shell.types("m");
-    assert!(shell.shows(" pads                   pad 1        note-on 36 100"), "{}", shell.screen());
+    assert!(shell.shows(" pads                   pad 1        last: note-on 36 100"), "{}", shell.screen());
     shell.types("Play 1");
     shell.key(KeyCode::Enter);
     let acts = shell.answered("Play", "usual");
