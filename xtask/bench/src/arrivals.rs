@@ -16,8 +16,10 @@ impl Arrivals {
     /// From now on. Once for each output.
     pub fn at(ports: &SimulatedPorts, output: &str) -> Result<Self> {
         let (sender, moments) = crossbeam_channel::unbounded();
-        let send = move |_: &[u8]| drop(sender.send(Instant::now()));
-        ensure!(ports.on_sent(output, send), "nothing can be measured of the output {output}");
+        let note = move |_: &[u8]| {
+            let _ = sender.send(Instant::now());
+        };
+        ensure!(ports.on_sent(output, note), "nothing can be measured of the output {output}");
         Ok(Self(moments))
     }
 
