@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", not(feature = "jack")))]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
+mod deck;
 mod keyboard;
 mod midi;
 mod pad;
@@ -138,6 +139,43 @@ fn a_gamepad_may_come_and_go() {
 
         drop(pad);
         let took = midi::gone(&host, "pad", "input");
+        assert!(took < midi::HOT_PLUG, "closed after {took:?}");
+    }
+}
+
+// PRT-1, PRT-3: a Stream Deck is a MIDI port whose keys are pads with lights; pulled out and plugged in again.
+#[test]
+fn a_stream_deck_is_pads_with_lights() {
+    if !there_is_midi() {
+        return;
+    }
+    let out = Listener::new();
+    let port = "{ type = 'usb_identifier', vendor_id = 0x0fd9, product_id = 0x0080, serial = 'A00SD1' }";
+    let binding = format!("[[bindings]]\nalias = 'deck'\nmatchers = [{port}]\noutput = {{ matchers = [{port}] }}\n");
+    let note = "type = 'Note', note = '36..50', device = 'deck'";
+    let lit = |velocity: u8| format!("{{ message_type = 'NoteOn', note = '{{note}}', velocity = {velocity} }}");
+    let feedback = format!("[global_mappings.feedback]\nwhile_held = true\nidle = {}\nfired = {}\n", lit(28), lit(96));
+    let mapping = midi::osc(note, &out.target(), "address = '/key/{n}', args = ['{value}']");
+    let home = Home::new(&(binding + &mapping + &feedback));
+    let host = home.run();
+    // It calls keys as the device's profile does.
+    let monitor = Process::start(&mut command(home.path(), &["monitor"]));
+    for round in 0..2 {
+        let mut deck = deck::Deck::plug("A00SD1");
+        let took = midi::open(&host, "deck", "input");
+        assert!(took < midi::HOT_PLUG, "open after {took:?}");
+        midi::open(&host, "deck", "output");
+        deck.shows(2 + round, [0, 255, 0]);
+        deck.key(2 + usize::from(round), true);
+        assert_eq!(out.line(), format!("/key/{} i 127", 2 + round));
+        deck.shows(2 + round, [255, 0, 0]);
+        deck.shows(14, [0, 255, 0]);
+        deck.key(2 + usize::from(round), false);
+        deck.shows(2 + round, [0, 255, 0]);
+        let name = format!("key {}", 3 + round);
+        monitor.out.find(&name, |lines| lines.iter().any(|line| line.contains(&name)).then_some(()));
+        drop(deck);
+        let took = midi::gone(&host, "deck", "input");
         assert!(took < midi::HOT_PLUG, "closed after {took:?}");
     }
 }

@@ -15,9 +15,9 @@ use conductor_net::senders::Senders;
 use conductor_stdx::time_slice;
 
 /// How long a receiver may take to notice that its port was closed.
-const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long it waits for more while values of it wait for their turn.
-const SETTLE_INTERVAL: Duration = Duration::from_millis(2);
+pub(crate) const SETTLE_INTERVAL: Duration = Duration::from_millis(2);
 /// Datagrams in a row after which the system is asked whether it has dropped any.
 const DROPS_CHECK_INTERVAL: u32 = 1024;
 /// Streams open at once at one endpoint. What comes beyond is closed at once.
@@ -68,7 +68,7 @@ pub trait Take: FnMut(&mut EventSink, &[u8]) + Send + 'static {}
 
 impl<F: FnMut(&mut EventSink, &[u8]) + Send + 'static> Take for F {}
 
-/// A thread that receives. Dropping it closes the socket.
+/// A thread that receives. Dropping it closes what it receives from.
 #[derive(Debug)]
 pub struct Receiver {
     stop: Arc<AtomicBool>,
@@ -78,7 +78,8 @@ pub struct Receiver {
 impl Connection for Receiver {}
 
 impl Receiver {
-    fn start(name: &str, work: impl FnOnce(&AtomicBool) + Send + 'static) -> io::Result<Self> {
+    /// Starts the thread, whose work ends once it is to stop.
+    pub(crate) fn start(name: &str, work: impl FnOnce(&AtomicBool) + Send + 'static) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {

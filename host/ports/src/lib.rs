@@ -1,4 +1,4 @@
-//! Ports: MIDI, gamepad, keyboard, mouse, OSC and Art-Net inputs and outputs, with hot-plug and rate limits.
+//! Ports: MIDI, Stream Deck, gamepad, keyboard, mouse, OSC and Art-Net inputs and outputs, with hot-plug and rate limits.
 //!
 //! Every protocol is a [`PortBackend`]: it lists ports, and opens them. The simulated one has the
 //! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`resolve`] decides
@@ -39,6 +39,8 @@ pub mod simulated;
 pub mod sink;
 pub mod slip;
 pub mod status;
+#[cfg(feature = "stream-deck")]
+pub mod stream_deck;
 pub mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -230,6 +232,11 @@ pub trait PortBackend: Send {
     /// they are configured care.
     fn configure(&mut self, bindings: &[BindingSpec]) {
         let _ = bindings;
+    }
+
+    /// Whether the devices behind its MIDI outputs may understand SysEx, so that they are asked who they are.
+    fn has_sysex(&self) -> bool {
+        true
     }
 
     /// Every port there is now, in a stable order.

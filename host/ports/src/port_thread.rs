@@ -445,8 +445,10 @@ impl PortThread {
         let mut outputs = resolution.ports.iter().filter(is_its_output);
         if let (Some(output), None) = (outputs.next(), outputs.next()) {
             let port = output.port.clone();
-            let asked = self
-                .ask(&output.port.backend, move |backend| backend.open_output(&port)?.send(&SysExIdentity::REQUEST));
+            let asked = self.ask(&output.port.backend, move |backend| match backend.has_sysex() {
+                true => backend.open_output(&port)?.send(&SysExIdentity::REQUEST),
+                false => Ok(()),
+            });
             if let Err(reason) = asked {
                 self.events.trouble(format!("{} can't be asked who it is: {reason}", input.label));
             }

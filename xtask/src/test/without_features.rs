@@ -9,8 +9,8 @@ use crate::{process, repo::Repo};
 /// What depends on the program with its features.
 const DEPENDENT: &str = "conductor-mcp-fixtures";
 
-/// The libraries on Linux that the features bring: of the desktop, of gamepads and of keychains.
-const LIBRARIES: [&str; 6] = ["enigo", "gilrs", "keyring-core", "wayland-client", "x11rb", "zbus"];
+/// The libraries on Linux that the features bring: of the desktop, of devices and of keychains.
+const LIBRARIES: [&str; 7] = ["elgato-streamdeck", "enigo", "gilrs", "keyring-core", "wayland-client", "x11rb", "zbus"];
 
 const NO_FEATURES: &str = "--no-default-features";
 

@@ -39,6 +39,8 @@ use conductor_ports::gamepad::GamepadBackend;
 use conductor_ports::keyboard::KeyboardBackend;
 use conductor_ports::midi::MidiBackend;
 use conductor_ports::osc::OscBackend;
+#[cfg(feature = "stream-deck")]
+use conductor_ports::stream_deck::StreamDeckBackend;
 #[cfg(unix)]
 use conductor_skills::library::Library;
 use conductor_stdx::plain_file;
@@ -350,6 +352,8 @@ fn wait_for_last(mut host: Arc<Host>) -> Option<Host> {
 pub fn system_ports() -> Vec<Box<dyn PortBackend>> {
     vec![
         Box::new(MidiBackend::new()),
+        #[cfg(feature = "stream-deck")]
+        Box::new(StreamDeckBackend::new()),
         Box::new(GamepadBackend::new()),
         #[cfg(target_os = "linux")]
         Box::new(KeyboardBackend::new()),

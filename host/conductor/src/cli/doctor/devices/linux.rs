@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Access, Member, Node};
+use super::{Access, Member, Node, STREAM_DECK};
 
 /// What this process may do with a device file.
 pub(super) fn node(path: PathBuf) -> Node {
@@ -56,11 +56,21 @@ fn pad(joystick: &Path) -> Option<(String, Node)> {
     Some((name.trim().to_owned(), node(Path::new("/dev/input").join(events.file_name()?))))
 }
 
-/// Files that this host does not open.
+/// Files of Stream Decks, and those that this host does not open.
 pub(super) fn raw() -> Vec<(&'static str, Node)> {
-    let hidraw = entries("/dev", "hidraw").into_iter().map(|path| ("hidraw", node(path)));
+    let hidraw = entries("/dev", "hidraw").into_iter().map(|path| {
+        let kind = if is_stream_deck(&path) { STREAM_DECK } else { "hidraw" };
+        (kind, node(path))
+    });
     let uinput = Path::new("/dev/uinput").exists().then(|| ("uinput", node("/dev/uinput".into())));
     hidraw.chain(uinput).collect()
+}
+
+/// Whether the device behind this file has the vendor id of Stream Decks, as the kernel says it: `HID_ID=0003:00000FD9:00000080`.
+fn is_stream_deck(hidraw: &Path) -> bool {
+    let name = hidraw.file_name().unwrap_or_default();
+    let said = fs::read_to_string(Path::new("/sys/class/hidraw").join(name).join("device/uevent")).unwrap_or_default();
+    said.lines().filter_map(|line| line.strip_prefix("HID_ID=")).any(|id| id.split(':').nth(1) == Some("00000FD9"))
 }
 
 /// What in a folder begins so and goes on with a number.

@@ -13,11 +13,16 @@ mod realtime;
 
 /// The udev rule that lets the person at the machine open gamepads.
 const PAD_RULE: &str = "SUBSYSTEM==\"input\", ENV{ID_INPUT_JOYSTICK}==\"1\", TAG+=\"uaccess\"";
+/// The same for Stream Decks.
+const DECK_RULE: &str = "KERNEL==\"hidraw*\", ATTRS{idVendor}==\"0fd9\", TAG+=\"uaccess\"";
 /// The same for raw access to USB devices, and for virtual keyboards and gamepads.
 const RAW_RULES: [(&str, &str); 2] = [
     ("hidraw", "KERNEL==\"hidraw*\", SUBSYSTEM==\"hidraw\", TAG+=\"uaccess\""),
     ("uinput", "KERNEL==\"uinput\", SUBSYSTEM==\"misc\", OPTIONS+=\"static_node=uinput\", TAG+=\"uaccess\""),
 ];
+
+/// A raw device that this host reads.
+const STREAM_DECK: &str = "stream-deck";
 
 /// A device file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +68,7 @@ pub(super) struct DeviceCheck {
     pads_unavailable: Option<&'static str>,
     /// Gamepads that the kernel knows, by the name that they have.
     pads: Vec<(String, Node)>,
-    /// Device files that this host does not need, and others that extend it may.
+    /// Device files of Stream Decks, and those that this host does not need and others that extend it may.
     raw: Vec<(&'static str, Node)>,
     realtime: Option<realtime::RealtimeCheck>,
 }
@@ -108,6 +113,11 @@ impl DeviceCheck {
         findings.extend(self.pads());
         for (kind, node) in &self.raw {
             if let Access::Denied { .. } = node.access {
+                if *kind == STREAM_DECK {
+                    let what = format!("{}, a Stream Deck, is closed to this user", node.path.display());
+                    findings.push(Finding::warning("stream decks", what, udev(DECK_RULE)));
+                    continue;
+                }
                 let rule = RAW_RULES.iter().find(|(name, _)| name == kind).map_or("", |(_, rule)| rule);
                 let mut finding = Finding::ok(
                     "devices",
@@ -261,7 +271,15 @@ mod tests {
     fn packages_bring_the_rule_that_is_advised() {
         let packaged = include_str!("../../../../../../xtask/packaging/70-conductor.rules");
         let rules: Vec<&str> = packaged.lines().filter(|line| !line.starts_with('#')).collect();
-        assert_eq!(rules, [PAD_RULE]);
+        assert_eq!(rules, [PAD_RULE, DECK_RULE]);
+    }
+
+    #[test]
+    fn a_stream_deck_that_is_closed_has_its_rule() {
+        let found = DeviceCheck { raw: vec![(STREAM_DECK, node(denied(Member::No)))], ..facts() }.judge();
+        let of_deck = found.iter().find(|finding| finding.about == "stream decks").unwrap();
+        assert_eq!(of_deck.level, Level::Warning);
+        assert!(of_deck.mend.as_ref().is_some_and(|mend| mend.contains(DECK_RULE)), "{:?}", of_deck.mend);
     }
 
     #[test]
