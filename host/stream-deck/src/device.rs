@@ -130,7 +130,9 @@ impl Deck {
     /// For the thread that reads it.
     pub fn reader(self) -> Reader {
         let kind = self.device.kind();
-        Reader { kind, reader: Arc::new(self.device).get_reader() }
+        #[expect(clippy::arc_with_non_send_sync, reason = "the library wants an `Arc`; it stays with this thread")]
+        let device = Arc::new(self.device);
+        Reader { kind, reader: device.get_reader() }
     }
 }
 

@@ -4,6 +4,8 @@
 //! modes, learning, the picture of the shells. [`layout`] says which message is which key. The device itself is behind
 //! `elgato-streamdeck`, over the system's HID.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "in a test a panic is a result"))]
+
 pub mod colour;
 mod device;
 pub mod layout;

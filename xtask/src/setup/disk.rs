@@ -10,6 +10,10 @@ use crate::{process, repo::Repo};
 
 /// KiB that the test command writes from a clean checkout: 16.6 GiB, and a little more. Three quarters are test programs.
 const WHOLE_BUILD: u64 = 17 * 1024 * 1024;
+/// How much less of it there is without the lines for debuggers, as where [`NO_DEBUG_INFO`] is set to `none`.
+const DEBUG_INFO: u64 = 4 * 1024 * 1024;
+/// What cargo goes by for that.
+const NO_DEBUG_INFO: &str = "CARGO_PROFILE_DEV_DEBUG";
 /// KiB more that it writes for the next build to be faster, unless the environment has that switched off.
 const INCREMENTAL: u64 = 6 * 1024 * 1024;
 /// KiB that the folders of a whole build still grow by, when they are there already: a few test programs.
@@ -23,7 +27,9 @@ pub fn ensure(repo: &Repo) -> Result<()> {
     let target = repo.target();
     let written = kib(Command::new("du").arg("-sk").arg(target), 0, 0).unwrap_or(0);
     let is_incremental = env::var_os("CARGO_INCREMENTAL").is_none_or(|said| said != "0");
-    let whole = WHOLE_BUILD + if is_incremental { INCREMENTAL } else { 0 };
+    let has_debug_info = env::var_os(NO_DEBUG_INFO).is_none_or(|said| said != "none");
+    let whole =
+        WHOLE_BUILD - if has_debug_info { 0 } else { DEBUG_INFO } + if is_incremental { INCREMENTAL } else { 0 };
     let needed = whole.saturating_sub(written).max(ANOTHER_BUILD);
     let Some(free) = free(target) else { return Ok(()) };
     if free < needed {

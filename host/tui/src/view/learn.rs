@@ -25,7 +25,7 @@ pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part
             12,
         );
         // Of a control that was let go of it is the release, which is not what a mapping waits for.
-        row.put_rest(Look::Dim, &format!("last: {}", control.last), columns)
+        row.put_rest(Look::Dim, format!("last: {}", control.last), columns)
     };
     let why = match (&learn.listening, learn.learned.unbound.is_empty()) {
         (Listening::No, _) => &format!(

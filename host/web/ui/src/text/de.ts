@@ -178,7 +178,7 @@ export const de: Record<keyof typeof en, string> = {
   'lights.off': 'aus',
   'lights.hand': 'wie von Hand geschrieben',
   'lights.none': 'Ein Licht zeigt, was eine Zuordnung seines Bedienelements tut. Dieses hat in diesem Modus keine: Ordnen Sie es zuerst zu.',
-  'lights.unbound': 'Seine Lichter lassen sich setzen, sobald es eine Bindung hat: Ordnen Sie es zuerst zu.',
+  'lights.unbound': 'Seine Lichter lassen sich setzen, sobald sein Gerät eine Bindung hat: „{setUp}“ auf der Seite Live schlägt eine vor.',
   'lights.no-output': 'Seine Bindung hat keinen Ausgang, deshalb sind seine Lichter nicht erreichbar.',
   'lights.by-hand': 'Seine Lichter werden durch Nachrichten gesetzt, die von Hand geschrieben werden, unter „feedback“ in der Konfiguration.',
   'lights.unchanged': 'Das Licht zeigt das schon.',
@@ -190,6 +190,7 @@ export const de: Record<keyof typeof en, string> = {
   'lights.with-output': 'Der Plan eines Lichts bindet auch diesen Ausgang.',
 
   'output.none': 'An {alias} ist kein Ausgang gebunden: Lichter können nicht gezeigt werden.',
+  'output.none-yet': '{alias} hat noch keinen Ausgang: Seine Lichter gehen an den, der hier gewählt ist.',
   'output.choose': 'Sein Ausgang',
   'output.use': 'Als Ausgang nutzen',
   'output.no-port': 'Kein Ausgang ohne Bindung ist da. Schließen Sie das Gerät an, oder sehen Sie nach, ob ein anderes Programm seinen Port hat.',
@@ -360,6 +361,7 @@ export const de: Record<keyof typeof en, string> = {
   'plan.stale': 'überholt',
   'plan.stale-why': 'Die Konfiguration hat sich seit diesem Vorschlag geändert. Er lässt sich anwenden, wenn diese Änderung rückgängig gemacht ist; sonst muss er neu vorgeschlagen werden.',
   'plan.applied': 'Angewendet: {what} ({count} Regeln sind in Kraft)',
+  'plan.applied-alone': 'Angewendet: {what}',
   'plan.applied.one': 'Angewendet: {what} (1 Regel ist in Kraft)',
   'plan.rejected': 'Abgelehnt: {what}',
   'plan.was-applied': 'angewendet',
@@ -369,7 +371,7 @@ export const de: Record<keyof typeof en, string> = {
   'risk.privileged': 'privilegiert: genau hinsehen',
   'risk-why.usual': 'Er fügt nur zu dem hinzu, was Bedienelemente tun.',
   'risk-why.raised': 'Daran ist nichts falsch: Er tut etwas zum ersten Mal, zum Beispiel an eine neue Stelle senden oder einen anderen Port nutzen, oder er ändert, was da ist. Was das ist:',
-  'risk-why.privileged': 'Er startet Programme, schaltet Features oder sendet woandershin, was schon ein Ziel hat. Wenden Sie ihn nur an, wenn Sie genau das wollen:',
+  'risk-why.privileged': 'Er startet Programme, schaltet Features, nennt ein Modell, das gefragt wird, oder sendet woandershin, was schon ein Ziel hat. Wenden Sie ihn nur an, wenn Sie genau das wollen:',
 
   'mappings.search': 'Zuordnungen suchen',
   'mappings.why': 'Eine Zuordnung ist, was ein Bedienelement tut: „Wenn“ ist ihr Auslöser, was auf einem Gerät geschehen muss; „Dann“ ist ihre Aktion. In einem Modus gelten nur seine eigenen Zuordnungen und die jedes Modus.',

@@ -176,7 +176,7 @@ export const en = {
   'lights.off': 'off',
   'lights.hand': 'as written by hand',
   'lights.none': 'A light shows what a mapping of its control does. This control has none in this mode: map it first.',
-  'lights.unbound': 'Its lights can be set once it has a binding: map it first.',
+  'lights.unbound': 'Its lights can be set once its device has a binding: “{setUp}” on the page Live proposes one.',
   'lights.no-output': 'Its binding has no output, so its lights can’t be reached.',
   'lights.by-hand': 'Its lights are set by messages that are written by hand, under “feedback” in the configuration.',
   'lights.unchanged': 'The light shows that already.',
@@ -188,6 +188,7 @@ export const en = {
   'lights.with-output': 'The plan of a light binds this output, too.',
 
   'output.none': 'No output is bound to {alias}: lights can’t be shown.',
+  'output.none-yet': '{alias} has no output yet: its lights go to the one that is chosen here.',
   'output.choose': 'Its output',
   'output.use': 'Use as output',
   'output.no-port': 'No output port without a binding is there. Plug the device in, or look whether another program has its port.',
@@ -358,6 +359,7 @@ export const en = {
   'plan.stale': 'stale',
   'plan.stale-why': 'The configuration has changed since this was proposed. It can be applied when that change is undone; else have it proposed again.',
   'plan.applied': 'Applied: {what} ({count} rules are in force)',
+  'plan.applied-alone': 'Applied: {what}',
   'plan.applied.one': 'Applied: {what} (1 rule is in force)',
   'plan.rejected': 'Rejected: {what}',
   'plan.was-applied': 'applied',
@@ -367,7 +369,7 @@ export const en = {
   'risk.privileged': 'privileged: look closely',
   'risk-why.usual': 'It only adds to what controls do.',
   'risk-why.raised': 'Nothing is wrong with it: it does something for the first time, such as to send to a new place or to use another port, or it changes what is there. What that is:',
-  'risk-why.privileged': 'It starts programs, switches features, or sends elsewhere what has a place already. Apply it only if you want just this:',
+  'risk-why.privileged': 'It starts programs, switches features, names a model that is asked, or sends elsewhere what has a place already. Apply it only if you want just this:',
 
   'mappings.search': 'Search mappings',
   'mappings.why': 'A mapping is what a control does: “When” is its trigger, what has to happen on a device; “Then” is its action. In a mode only its own mappings work, and those of every mode.',
