@@ -20,6 +20,8 @@ pub struct Part {
     name: String,
     version: String,
     licence: String,
+    /// Where its source is, as it says itself. Some licences want those told who get the program.
+    origin: Option<String>,
     folder: PathBuf,
 }
 
@@ -55,7 +57,8 @@ pub fn all(repo: &Repo) -> Result<Vec<Part>> {
             let manifest = PathBuf::from(text("manifest_path"));
             let folder = manifest.parent().context("a manifest without a folder")?.to_owned();
             let (registry, licence) = ("cargo", text("license"));
-            let part = Part { registry, name: name.clone(), version: version.clone(), licence, folder };
+            let origin = package["repository"].as_str().map(str::to_owned);
+            let part = Part { registry, name: name.clone(), version: version.clone(), licence, origin, folder };
             parts.insert((name, version), part);
         }
     }
@@ -77,12 +80,13 @@ pub fn of_pages(ui: &Path) -> Result<Vec<Part>> {
     let parts = used.map(|(path, package)| {
         let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
         let name = path.rsplit("node_modules/").next().unwrap_or(path).to_owned();
-        Part { registry: "npm", name, version: text("version"), licence: text("license"), folder: ui.join(path) }
+        let (version, licence) = (text("version"), text("license"));
+        Part { registry: "npm", name, version, licence, origin: None, folder: ui.join(path) }
     });
     Ok(parts.collect())
 }
 
-/// Which licence each part has, and every licence text that comes with one, each once.
+/// Which licence each part has and where its source is, and every licence text that comes with one, each once.
 ///
 /// # Errors
 /// A folder that can't be read.
@@ -90,7 +94,8 @@ pub fn licences(parts: &[Part]) -> Result<String> {
     let mut text = "Conductor is made with the packages below, under their own licences.\n\n".to_owned();
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for part in parts {
-        let _ = writeln!(text, "{} {}: {}", part.name, part.version, part.licence);
+        let origin = part.origin.as_ref().map(|origin| format!(", {origin}")).unwrap_or_default();
+        let _ = writeln!(text, "{} {}: {}{origin}", part.name, part.version, part.licence);
         for file in licence_files(&part.folder)? {
             let words = fs::read_to_string(&file).unwrap_or_default();
             texts.entry(words.trim().to_owned()).or_default().push(format!("{} {}", part.name, part.version));
@@ -150,7 +155,8 @@ mod tests {
 
     fn part(name: &str, folder: &Path) -> Part {
         let (version, licence) = ("1.0.0+x".to_owned(), "MIT/Apache-2.0".to_owned());
-        Part { registry: "cargo", name: name.to_owned(), version, licence, folder: folder.to_owned() }
+        let origin = Some("https://example.com/source".to_owned());
+        Part { registry: "cargo", name: name.to_owned(), version, licence, origin, folder: folder.to_owned() }
     }
 
     #[test]
@@ -163,6 +169,7 @@ mod tests {
         let text = licences(&[part("one", &folder), part("two", &folder)]).expect("both can be read");
         fs::remove_dir_all(&folder).expect("a folder of the system for temporary files");
         assert_eq!(text.matches("Do what you like.").count(), 1, "{text}");
+        assert!(text.contains("one 1.0.0+x: MIT/Apache-2.0, https://example.com/source\n"), "{text}");
         assert!(text.contains("one 1.0.0+x, two 1.0.0+x:") && !text.contains("no licence"), "{text}");
     }
 
