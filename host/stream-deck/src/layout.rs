@@ -2,7 +2,7 @@
 //!
 //! | part | sends | takes |
 //! | --- | --- | --- |
-//! | keys, row by row | note on and off, from 36 | note on: the velocity is the [colour](crate::colour); off: dark |
+//! | keys, row by row | note on and off, from 36 | note on: the velocity is the [`colour`]; off: dark |
 //! | dials, turned | control change from 16, relative: 1 and more to the right, 127 and less to the left | |
 //! | dials, pressed | note on and off, from 24 | |
 //! | touch points of a Neo | note on and off, 32 and 33 | note on: the velocity is the colour |
