@@ -341,7 +341,7 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.go('?device=grid')
     await tab.find('h2', 'Akai Professional APC mini')
     await tab.press('pad 1,')
-    await tab.find('dialog [data-no-output=grid]', 'No output is bound to grid: lights can’t be shown.')
+    await tab.find('dialog [data-no-output=grid]', 'grid has no output yet: its lights go to the one that is chosen here.')
     await tab.offered(own)
     const first = () => tab.page.evaluate(() => document.querySelector('dialog [data-no-output] select').selectedOptions[0].value)
     assert.equal(await first(), own)
