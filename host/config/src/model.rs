@@ -242,12 +242,24 @@ pub struct AdvancedSettings {
     /// Whether threads that wait for events ask Linux for short time slices, so that they are woken soon beside busy
     /// programs. Read when the host starts. Default: true.
     pub short_time_slices: bool,
+
+    /// Whether threads that wait for events ask Linux for real-time priority, so that they go before all ordinary programs:
+    /// by the right of the user (`rtprio` in limits.conf), or from rtkit. A thread that is busy for 100 ms without a pause
+    /// loses it. Read when the host starts. Default: false.
+    pub realtime_priority: bool,
 }
 
 impl Default for AdvancedSettings {
     fn default() -> Self {
         let (listen_mode, ignore_ports) = (ListenMode::default(), Vec::new());
-        Self { listen_mode, max_midi_ports: 32, ignore_ports, probe_identity: false, short_time_slices: true }
+        Self {
+            listen_mode,
+            max_midi_ports: 32,
+            ignore_ports,
+            probe_identity: false,
+            short_time_slices: true,
+            realtime_priority: false,
+        }
     }
 }
 

@@ -22,8 +22,8 @@ use super::variables::View;
 use super::{Envelope, Reason, WorkerCounters};
 use conductor_config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
 use conductor_observer::{Observation, Observer};
+use conductor_scheduling::event_thread;
 use conductor_stdx::plural::plural;
-use conductor_stdx::time_slice;
 
 #[cfg(not(feature = "desktop"))]
 pub use self::absent::{UNAVAILABLE, connect};
@@ -127,7 +127,7 @@ pub fn start(connect: Connect, observer: Observer) -> std::io::Result<(DesktopQu
         held: Ledger::default(),
     };
     let thread = std::thread::Builder::new().name("desktop".into()).spawn(move || {
-        time_slice::shorten();
+        event_thread();
         worker.run(inbox);
     })?;
     Ok((queue, thread))

@@ -29,12 +29,11 @@ use conductor_sandbox::device_table::DeviceTable;
 use conductor_sandbox::event_details::EventDetails;
 use conductor_sandbox::runnable::{check_quarantine, may_run_now, record_trap};
 use conductor_sandbox::{ActionInstance, CallError, PreparedFeature, ServiceError};
+use conductor_scheduling::{time_slice, timer_slack};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
 use conductor_stdx::pace::Pace;
 use conductor_stdx::strand::Strand;
-use conductor_stdx::time_slice;
-use conductor_stdx::timer_slack;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError};
 
 use super::ledger::{Owner, Release};
@@ -332,6 +331,7 @@ struct Worker {
 
 /// What the worker's own thread does, until the end.
 fn own(strand: &Strand<Option<Worker>>, work: &Receiver<Job>, place: &Weak<Place>) {
+    // Not an event thread: calls that are known to be quick run on those, and this has the others.
     time_slice::shorten();
     timer_slack::remove();
     // Read when it begins and when it has nothing left to do, not at every job.

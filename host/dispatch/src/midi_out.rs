@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use conductor_event::{Event, MidiMessage, ModeIx};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::MidiOut;
-use conductor_stdx::time_slice;
-use conductor_stdx::timer_slack;
+use conductor_scheduling::{event_thread, timer_slack};
 
 use super::clock_message::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
@@ -143,7 +142,7 @@ pub fn start(
         bytes: Vec::with_capacity(64),
     };
     let thread = std::thread::Builder::new().name(format!("midi-out {target}")).spawn(move || {
-        time_slice::shorten();
+        event_thread();
         timer_slack::remove();
         worker.run(inbox);
     })?;

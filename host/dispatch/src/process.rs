@@ -16,6 +16,7 @@ use conductor_event::DeviceId;
 use conductor_expression::{Expression, Mistake, Names, Slots};
 use conductor_number::Shown;
 use conductor_observer::{Observation, Observer};
+use conductor_scheduling::release_child;
 use conductor_stdx::hidden::hide_line;
 use conductor_stdx::template;
 use conductor_terminal::excerpt;
@@ -151,7 +152,7 @@ fn run(
             ProcessAction::Launch(launch, view) => {
                 let started = {
                     let _in_runtime = runtime.enter();
-                    in_a_group(command_of_launch(launch, view, &envelope)).spawn()
+                    started(command_of_launch(launch, view, &envelope))
                 };
                 let result = started.map_err(|error| not_started(&launch.app, &error));
                 reporter.report(
@@ -167,7 +168,7 @@ fn run(
                 let Some(Ok(place)) = runtime.block_on(place) else { break };
                 let started = {
                     let _in_runtime = runtime.enter();
-                    in_a_group(command_of_shell(shell, view, &envelope)).spawn()
+                    started(command_of_shell(shell, view, &envelope))
                 };
                 let child = match started {
                     Ok(child) => child,
@@ -265,6 +266,15 @@ fn how_it_ended(status: ExitStatus, said: &[u8]) -> String {
 
 /// The program in a process group (Windows: a job) of its own: Ctrl-C in Conductor's terminal is not meant for it, and
 /// it can be killed together with everything that it started.
+/// Starts a program in a group of its own, with the limits that this process began with.
+fn started(command: Command) -> std::io::Result<Box<dyn ChildWrapper>> {
+    let child = in_a_group(command).spawn()?;
+    if let Some(id) = child.id() {
+        release_child(id);
+    }
+    Ok(child)
+}
+
 fn in_a_group(command: Command) -> CommandWrap {
     let mut command = CommandWrap::from(command);
     #[cfg(unix)]

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use conductor_event::{DeviceEvent, Event, Nanos};
 use conductor_observer::{Observation, Observer};
+use conductor_scheduling::timer_slack;
 use conductor_stdx::pace::CARRY_BUDGET;
-use conductor_stdx::timer_slack;
 use conductor_variables::{Key, Variable};
 
 use super::ledger::{Owner, Release};

@@ -28,12 +28,11 @@ use conductor_dispatch::variables::MAX_BROUGHT_ABOUT;
 use conductor_dispatch::{Action, Envelope, Failure, Reason};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::engine_input::{Input, Inputs};
+use conductor_scheduling::{event_thread, timer_slack};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::Carrier;
 use conductor_stdx::pace::CARRY_BUDGET;
 use conductor_stdx::strand::Strand;
-use conductor_stdx::time_slice;
-use conductor_stdx::timer_slack;
 
 /// Inputs that are done before the workers of what fired are seen to.
 const MAX_INPUTS: usize = 64;
@@ -88,7 +87,7 @@ struct PassResult {
 impl Shared {
     /// Does what the engine thread is there for, until the end.
     fn own(&self) {
-        time_slice::shorten();
+        event_thread();
         timer_slack::remove();
         loop {
             let mut event_loop = self.strand.enter();

@@ -12,7 +12,7 @@ use super::receive_buffer::{self, DropCounter};
 use super::slip::SlipReader;
 use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, Protocol};
 use conductor_net::senders::Senders;
-use conductor_stdx::time_slice;
+use conductor_scheduling::event_thread;
 
 /// How long a receiver may take to notice that its port was closed.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
@@ -83,7 +83,7 @@ impl Receiver {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            time_slice::shorten();
+            event_thread();
             work(&stopped);
         })?;
         Ok(Self { stop, thread: Some(thread) })

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use conductor_evdev::{Class, Device, Devices, Input, OpenError, Reader};
 use conductor_event::HidEvent;
 use conductor_names::key::{ABOVE_CODE, WHEEL};
-use conductor_stdx::time_slice;
+use conductor_scheduling::event_thread_once;
 
 use super::usb;
 use super::{
@@ -118,7 +118,7 @@ impl PortBackend for KeyboardBackend {
     fn open_input(&mut self, port: &PortInfo, mut sink: EventSink) -> Result<Box<dyn Connection>, PortError> {
         let device = self.listed.get(&port.key).ok_or_else(|| PortError(format!("{} is gone", port.name)))?;
         let reader = Reader::open(device, sink.grab(), move |input| {
-            time_slice::shorten_once();
+            event_thread_once();
             events(input, |event| sink.hid(event));
         });
         match reader {

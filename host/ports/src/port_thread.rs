@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use conductor_event::DeviceId;
 use conductor_listening::Listening;
+use conductor_scheduling::take_overruns;
 use conductor_stdx::clock::Clock;
 use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use conductor_stdx::doorbell;
@@ -203,6 +204,11 @@ impl PortThread {
 
     /// Lists all ports, opens what is wanted, closes what is not or is gone.
     fn look(&mut self) {
+        if take_overruns() > 0 {
+            let what =
+                "a thread for events was busy for too long and has no real-time priority any more: is a port flooded?";
+            self.events.trouble(what.to_owned());
+        }
         let (ports, unreachable) = self.list();
         self.report_backends(&unreachable);
         let (ignored, ports) = self.plan.without_ignored(ports);

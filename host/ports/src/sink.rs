@@ -11,10 +11,10 @@ use std::sync::{Arc, OnceLock};
 use conductor_event::{ArtNetChange, DeviceEvent, DeviceId, Event, HidEvent, MidiMessage, Nanos};
 use conductor_listening::Listening;
 use conductor_midi_parser::MidiParser;
+use conductor_scheduling::event_thread_once;
 use conductor_stdx::clock::Clock;
 use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use conductor_stdx::doorbell;
-use conductor_stdx::time_slice;
 use crossbeam_channel::TrySendError;
 
 use super::binding::Channels;
@@ -257,7 +257,7 @@ impl EventSink {
     /// Takes bytes of a MIDI stream, in any portions.
     pub fn midi(&mut self, bytes: &[u8]) {
         // The thread is the driver's.
-        time_slice::shorten_once();
+        event_thread_once();
         let Self { way, parser, held, .. } = self;
         let malformed = parser.dropped_messages();
         parser.push(bytes, &mut |message: MidiMessage| {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use conductor_scheduling::clock_thread;
 use wasmtime::{Engine, EngineWeak};
 
 use crate::limits;
@@ -37,6 +38,7 @@ impl BusyGuests {
 pub(super) fn start(engines: [&Engine; 2], at_work: &Arc<BusyGuests>) {
     let (weak, at_work) = (engines.map(Engine::weak), Arc::clone(at_work));
     let ticker = std::thread::Builder::new().name("epoch".into()).spawn(move || {
+        clock_thread();
         let mut idle = 0_u32;
         while weak.iter().filter_map(EngineWeak::upgrade).map(|engine| engine.increment_epoch()).count() > 0 {
             at_work.ticks.fetch_add(1, Ordering::Relaxed);

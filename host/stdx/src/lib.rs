@@ -26,5 +26,3 @@ pub mod strand;
 mod sync;
 pub mod template;
 pub mod thread_use;
-pub mod time_slice;
-pub mod timer_slack;

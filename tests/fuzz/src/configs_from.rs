@@ -82,6 +82,7 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         let mut settings = parts.whole["advanced_settings"].clone();
         settings["probe_identity"] = json!(bytes.one_in(2));
         settings["short_time_slices"] = json!(bytes.one_in(2));
+        settings["realtime_priority"] = json!(bytes.one_in(2));
         settings["listen_mode"] = json!(bytes.pick(&["all", "configured"]));
         config.insert("advanced_settings".into(), settings);
     }

@@ -381,7 +381,7 @@ fn configuration(model: u16, events: u16, answers: u16) -> String {
 /// its time is over.
 pub fn played(player: &mut Player, peer: &Peer, time: Duration, stop: impl Fn() -> bool) -> Result<Vec<f64>> {
     // So that it plays in time.
-    conductor_stdx::time_slice::shorten();
+    conductor_scheduling::time_slice::shorten();
     let (start, mut trips) = (Instant::now(), Vec::new());
     while start.elapsed() < time && !stop() {
         let due = start + PACE * u32::try_from(trips.len()).unwrap_or(u32::MAX);

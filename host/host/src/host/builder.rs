@@ -30,11 +30,11 @@ use conductor_sandbox::host_view::HostView;
 use conductor_sandbox::model_view::ModelView;
 use conductor_sandbox::services::Services;
 use conductor_sandbox::{Compiler, Sandbox};
+use conductor_scheduling as scheduling;
 use conductor_services::http::HttpClient;
 use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
-use conductor_stdx::time_slice;
 use crossbeam_channel::{Sender, TrySendError};
 use parking_lot::Mutex;
 
@@ -210,7 +210,11 @@ impl HostBuilder {
     /// [`StartError`]; nothing keeps running.
     pub fn start(self, loaded: &Loaded) -> Result<Host, StartError> {
         // Of the process: before any thread that it concerns.
-        time_slice::enable(loaded.config.advanced_settings.short_time_slices);
+        let settings = &loaded.config.advanced_settings;
+        scheduling::configure(scheduling::Settings {
+            short_time_slices: settings.short_time_slices,
+            realtime_priority: settings.realtime_priority,
+        });
         let (sinks, said) = SinkQueue::new();
         let (observer, observed, observer_thread) =
             observer::start(said, self.home.as_deref().map(NotificationLog::new))?;

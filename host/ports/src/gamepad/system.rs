@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use conductor_event::HidEvent;
-use conductor_stdx::time_slice;
+use conductor_scheduling::event_thread;
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use gilrs::ev::filter::{Filter as _, axis_dpad_to_button};
 use gilrs::{Axis, Button, Event, EventType, Gilrs, GilrsBuilder};
@@ -65,7 +65,7 @@ impl Pads {
         let (ready, started) = crossbeam_channel::bounded(1);
         let found = Arc::clone(&listed);
         let thread = std::thread::Builder::new().name("gamepads".into()).spawn(move || {
-            time_slice::shorten();
+            event_thread();
             // Values as they come: our own dead zone is the binding's, and jitter is for rules to smooth.
             let gilrs = GilrsBuilder::new().with_default_filters(false).set_update_state(false).build();
             let gilrs = match gilrs {

@@ -1,16 +1,14 @@
-//! Short time slices for threads that wait for events.
+//! Short time slices for threads that are waited for.
 //!
 //! Linux, from 6.12 on, gives a thread that asks for a short slice the processor soon after it wakes, beside programs that
 //! are busy; over time it gets no more than they do. It takes no privilege: sched_setattr(2), and "sched_runtime" of
 //! `SCHED_OTHER` in the kernel's Documentation/scheduler/sched-eevdf.rst. Elsewhere this does nothing.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
-/// Whether [`shorten`] does anything, for the whole process. Default: true.
-pub fn enable(enabled: bool) {
+pub(crate) fn enable(enabled: bool) {
     ENABLED.store(enabled, Ordering::Relaxed);
 }
 
@@ -18,14 +16,6 @@ pub fn enable(enabled: bool) {
 pub fn shorten() {
     if ENABLED.load(Ordering::Relaxed) {
         system::shorten();
-    }
-}
-
-/// The same for a thread that is another library's, once: cheap enough to be called for each event.
-pub fn shorten_once() {
-    thread_local!(static DONE: Cell<bool> = const { Cell::new(false) });
-    if !DONE.replace(true) {
-        shorten();
     }
 }
 
@@ -39,34 +29,30 @@ pub fn is_available() -> bool {
 }
 
 #[cfg(target_os = "linux")]
-mod system {
+pub(crate) mod system {
+    use crate::attributes;
+
     /// Nanoseconds: the shortest that Linux takes.
     const SLICE: u64 = 100_000;
 
-    /// What the calling thread is scheduled by; `None` if the system does not say.
-    fn attributes() -> Option<libc::sched_attr> {
-        let size = u32::try_from(size_of::<libc::sched_attr>()).ok()?;
-        // SAFETY: it is made of integers, for which zeros are valid.
-        let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
-        // SAFETY: the kernel writes at most `size` bytes to `attributes`, which is as long as that and lives on.
-        let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
-        (result == 0).then_some(attributes)
+    pub(super) fn shorten() {
+        let Some(attributes) = attributes::get() else { return };
+        // A thread that has real-time priority already keeps it.
+        if attributes.sched_policy == libc::SCHED_OTHER.cast_unsigned() {
+            attributes::set(&short(attributes));
+        }
     }
 
-    pub(super) fn shorten() {
-        let Some(mut attributes) = attributes() else { return };
-        // A thread that a person made a realtime one stays that.
-        if attributes.sched_policy != libc::SCHED_OTHER.cast_unsigned() {
-            return;
-        }
+    /// Those of an ordinary thread with a short slice.
+    pub(crate) fn short(mut attributes: libc::sched_attr) -> libc::sched_attr {
+        attributes.sched_policy = libc::SCHED_OTHER.cast_unsigned();
+        attributes.sched_priority = 0;
         attributes.sched_runtime = SLICE;
-        // SAFETY: the kernel only reads `attributes`, whose `size` the call before has filled in.
-        // A refusal leaves the thread as it was.
-        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+        attributes
     }
 
     pub(super) fn is_short() -> bool {
-        attributes().is_some_and(|attributes| attributes.sched_runtime == SLICE)
+        attributes::get().is_some_and(|attributes| attributes.sched_runtime == SLICE)
     }
 }
 
