@@ -264,8 +264,6 @@ fn how_it_ended(status: ExitStatus, said: &[u8]) -> String {
     if line.is_empty() { format!("it ended with {status}") } else { format!("it ended with {status}: {line}") }
 }
 
-/// The program in a process group (Windows: a job) of its own: Ctrl-C in Conductor's terminal is not meant for it, and
-/// it can be killed together with everything that it started.
 /// Starts a program in a group of its own, with the limits that this process began with.
 fn started(command: Command) -> std::io::Result<Box<dyn ChildWrapper>> {
     let child = in_a_group(command).spawn()?;
@@ -275,6 +273,8 @@ fn started(command: Command) -> std::io::Result<Box<dyn ChildWrapper>> {
     Ok(child)
 }
 
+/// The program in a process group (Windows: a job) of its own: Ctrl-C in Conductor's terminal is not meant for it, and
+/// it can be killed together with everything that it started.
 fn in_a_group(command: Command) -> CommandWrap {
     let mut command = CommandWrap::from(command);
     #[cfg(unix)]

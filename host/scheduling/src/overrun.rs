@@ -25,6 +25,18 @@ pub(crate) fn take() -> u32 {
     OVERRUNS.swap(0, Ordering::Relaxed)
 }
 
+/// Makes sure that the calling thread gets the signal: threads of other libraries often block all of them.
+pub(crate) fn unblock() {
+    // SAFETY: it is made of integers, for which zeros are valid.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: all three only read and write `set`, which lives on; the old mask is not asked for.
+    unsafe {
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGXCPU);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
 /// Makes sure that a thread which runs for too long loses its priority, and nothing else happens. Returns `false` if
 /// the program that this one is part of has other plans with the signal.
 pub(crate) fn is_guarded() -> bool {
@@ -67,25 +79,21 @@ fn handle_overruns() -> bool {
 
 /// Runs on the thread that ran for too long: the kernel's check of the limit (kernel/time/posix-cpu-timers.c) signals
 /// the process and prefers the thread that is running. Here are only system calls and an atomic operation.
-extern "C" fn on_overrun(signal: libc::c_int) {
+extern "C" fn on_overrun(_: libc::c_int) {
     // SAFETY: it returns this thread's own, which lives as long as the thread.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above; what was interrupted must find it as it was.
     let kept = unsafe { *errno };
-    match attributes::get() {
-        Some(attributes) if attributes::is_realtime(&attributes) => {
-            attributes::set(&time_slice::system::short(attributes));
-            // The system has moved the limit by a second, for whichever thread is next.
-            soften(None);
-            OVERRUNS.fetch_add(1, Ordering::Relaxed);
-        }
-        // It is about the process's time (RLIMIT_CPU), which is not ours to handle.
-        // SAFETY: both take integers only, and a signal handler may call both.
-        _ => unsafe {
-            libc::signal(signal, libc::SIG_DFL);
-            libc::raise(signal);
-        },
+    // On an ordinary thread it is about a thread that blocks the signal, or about the process's time (RLIMIT_CPU), whose
+    // hard limit ends the process all the same. Neither is a reason to end it now.
+    if let Some(attributes) = attributes::get()
+        && attributes::is_realtime(&attributes)
+    {
+        attributes::set(&time_slice::system::short(attributes));
+        OVERRUNS.fetch_add(1, Ordering::Relaxed);
     }
+    // The system has moved the limit by a second, for whichever thread is next.
+    soften(None);
     // SAFETY: as above.
     unsafe { *errno = kept };
 }
