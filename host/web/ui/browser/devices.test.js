@@ -322,7 +322,9 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.find('dialog [data-plan]', 'Change a mapping: verse: Pad 1 sends /verse to')
     await tab.find('dialog [data-plan]', 'while_held')
     await tab.apply()
-    await until('it is written', async () => /while_held = true/.test(await stage.config()))
+    // The file is written before its rules are in force.
+    await tab.gone('dialog[open]')
+    assert.match(await stage.config(), /while_held = true/)
     await tab.go('mappings')
     await open()
     assert.deepEqual(await chosen(), ['off', 'green'])
@@ -330,7 +332,8 @@ describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
     await tab.click('dialog button', 'Show the plan')
     await tab.find('dialog [data-plan]', '; Lights.')
     await tab.apply()
-    await until('it is taken away', async () => !/feedback|while_held/.test(await stage.config()))
+    await tab.gone('dialog[open]')
+    assert.doesNotMatch(await stage.config(), /feedback|while_held/)
     for (let count = 0; count < 2; count += 1) await stage.ask('POST', '/v1/undo')
   })
 
