@@ -54,6 +54,22 @@ impl Screen {
         let window = self.window.as_ref().expect("started");
         window.out.find(&format!("{count} strokes"), |lines| Some(strokes(lines)).filter(|found| found.len() >= count))
     }
+
+    /// Waits until the pointer is at such a place, and returns it: pixels from the left, and from the top.
+    ///
+    /// # Panics
+    /// When it does not get there.
+    pub fn pointer(&self, what: &str, is_there: impl Fn((i32, i32)) -> bool) -> (i32, i32) {
+        let window = self.window.as_ref().expect("started");
+        window.out.find(what, |lines| moved_to(lines).filter(|place| is_there(*place)))
+    }
+}
+
+/// Where the pointer has moved to last, by what xev prints: two lines for each motion, the second one with the place.
+fn moved_to(lines: &[String]) -> Option<(i32, i32)> {
+    let motion = lines.windows(2).rfind(|pair| pair[0].starts_with("MotionNotify event"))?;
+    let (x, y) = motion[1].split_once("root:(")?.1.split_once(')')?.0.split_once(',')?;
+    Some((x.parse().ok()?, y.parse().ok()?))
 }
 
 /// The strokes in what xev prints: a line says what kind of event it is, and one below which key.

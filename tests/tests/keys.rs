@@ -54,6 +54,43 @@ fn a_window_is_told_of_every_stroke() {
     host.status_when(|status| status["workers"][0]["done"] == 6 && status["failures"] == 0);
 }
 
+// ACT-1: the pointer is moved by pixels, to a pixel, and on at a speed until another one is asked for.
+#[test]
+fn the_pointer_is_moved_and_stops() {
+    let Some(screen) = Screen::start() else { return };
+    let port = free_port();
+    let home = Home::new(&mappings(
+        port,
+        &[
+            ("/corner", "type = 'MouseMove', x = 10, y = 20, motion = 'to'"),
+            ("/nudge", "type = 'MouseMove', x = '{value}', y = -5"),
+            ("/steer", "type = 'MouseMove', x = '{value -> -400..400}', motion = 'speed'"),
+            ("/creep", "type = 'MouseMove', y = 100, motion = 'speed'"),
+        ],
+    ));
+    let host = run_at(&home, screen.display());
+    let tablet = Tablet::to(port);
+
+    tablet.send("/corner", []);
+    screen.pointer("the pointer in the corner", |place| place == (10, 20));
+    tablet.send("/nudge", [OscType::Int(7)]);
+    screen.pointer("seven to the right", |place| place == (17, 15));
+    // Half of the way from the middle of a fader to its end.
+    tablet.send("/steer", [OscType::Float(0.75)]);
+    let (_, y) = screen.pointer("a hundred pixels further", |(x, _)| x > 117);
+    assert_eq!(y, 15, "it goes to the right alone");
+    tablet.send("/creep", [OscType::Float(1.0)]);
+    screen.pointer("on its way down, too", |(x, y)| x > 130 && y > 30);
+    tablet.send("/creep", [OscType::Float(0.0)]);
+    // A reload: whose rule had it move is gone.
+    home.configure(&mappings(port, &[("/corner", "type = 'MouseMove', x = 10, y = 20, motion = 'to'")]));
+    host.status_when(|status| status["rules"] == 1);
+    tablet.send("/corner", []);
+    screen.pointer("the pointer back in the corner", |place| place == (10, 20));
+    assert_eq!(host.stop().0.code, Some(0));
+    assert_eq!(screen.pointer("where it stands", |_| true), (10, 20), "it stands since the reload");
+}
+
 // ENG-10: what is held is let go of with the pad, and when the host ends.
 #[test]
 fn what_is_held_comes_up_again() {

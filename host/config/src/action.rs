@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::clock::TapTempo;
-use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
+use super::desktop_action::{Keystroke, MouseClick, MouseMove, Scroll, TypeText, VolumeControl};
 use super::process_action::{Launch, Shell};
 use super::variable::{AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable};
 use conductor_expression::{Bound, Expression, Mistake};
@@ -29,6 +29,7 @@ pub const HOST_ACTIONS: &[&str] = &[
     "Keystroke",
     "Text",
     "MouseClick",
+    "MouseMove",
     "Scroll",
     "VolumeControl",
     "Launch",
@@ -71,6 +72,9 @@ pub enum Action {
 
     /// Clicks with the mouse.
     MouseClick(MouseClick),
+
+    /// Moves the pointer.
+    MouseMove(MouseMove),
 
     /// Turns the mouse wheel.
     Scroll(Scroll),

@@ -98,6 +98,40 @@ pub enum MouseButton {
     Forward,
 }
 
+/// Moves the pointer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MouseMove {
+    /// How far, where to or how fast, -32767 to 32767; right is positive. A number, or one made from the event, such as
+    /// `"{value -> -900..900}"`. Default: the pointer stays where it is from left to right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -32767, max = 32767))]
+    pub x: Option<NumberExpr>,
+
+    /// The same from top to bottom; down is positive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -32767, max = 32767))]
+    pub y: Option<NumberExpr>,
+
+    /// What `x` and `y` are. Default: `by`.
+    pub motion: Motion,
+}
+
+/// What the numbers of a motion of the pointer are. Default: `by`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Motion {
+    /// Pixels from where the pointer is.
+    #[default]
+    By,
+    /// The pixel, from the top left; needs both.
+    To,
+    /// Pixels a second: the pointer goes on at this speed until an event of the mapping makes another one, 0 too. A speed
+    /// that is a plain number ends with the release of the pad. It ends as well if the mode is left, the rules
+    /// change or the device is gone.
+    Speed,
+}
+
 /// Turns the mouse wheel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

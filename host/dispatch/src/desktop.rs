@@ -5,9 +5,11 @@
 //! outlives it, works as soon as there is one.
 //!
 //! `system` is the desktop of this machine. `absent` takes its place in a build without the feature `desktop`.
+//! `pointer` is how fast the pointer moves.
 
 #[cfg(any(test, not(feature = "desktop")))]
 mod absent;
+mod pointer;
 pub mod recorded;
 #[cfg(feature = "desktop")]
 mod system;
@@ -15,20 +17,30 @@ mod system;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
+use self::pointer::Pointer;
 use super::ledger::{Ledger, Owner};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::variables::View;
 use super::{Envelope, Reason, WorkerCounters};
-use conductor_config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
+use conductor_config::{
+    Axis, Key, Keystroke, Motion, MouseButton, MouseClick, MouseMove, NamedKey, NumberExpr, Scroll, Stroke,
+    VolumeOperation,
+};
 use conductor_observer::{Observation, Observer};
 use conductor_scheduling::event_thread;
 use conductor_stdx::plural::plural;
+
+pub use self::pointer::Speed;
 
 #[cfg(not(feature = "desktop"))]
 pub use self::absent::{UNAVAILABLE, connect};
 #[cfg(feature = "desktop")]
 pub use self::system::{UNAVAILABLE, connect};
+
+/// Pixels, or pixels a second, that a motion of the pointer has at most in each direction: as many as places of it there are.
+const MAX_MOTION: i32 = i16::MAX as i32;
 
 /// A virtual keyboard and mouse. Dropping it releases keys and buttons that are down.
 pub trait Desktop: Send {
@@ -56,6 +68,29 @@ pub trait Desktop: Send {
     /// As for [`key`](Self::key).
     fn point(&mut self, x: u16, y: u16) -> Result<(), String>;
 
+    /// Moves the pointer by this many pixels, right and down where positive.
+    ///
+    /// # Errors
+    /// As for [`key`](Self::key).
+    fn move_by(&mut self, x: i32, y: i32) -> Result<(), String>;
+
+    /// The pointer has this speed from now on: for desktops that show what is done. Others have nothing to do, since their
+    /// pointer is moved by [`step`](Self::step).
+    ///
+    /// # Errors
+    /// As for [`key`](Self::key).
+    fn set_speed(&mut self, _speed: Speed) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Moves the pointer by the pixels that are due by its speed: for desktops that have one.
+    ///
+    /// # Errors
+    /// As for [`key`](Self::key).
+    fn step(&mut self, _x: i32, _y: i32) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Turns the wheel by this many clicks, down or right where positive.
     ///
     /// # Errors
@@ -75,6 +110,8 @@ pub enum DesktopAction {
     Text(Box<str>),
     /// Click.
     Click(MouseClick),
+    /// Move the pointer, by numbers that may name these variables.
+    Move(MouseMove, View),
     /// Turn the wheel, by a number that may name these variables.
     Scroll(Scroll, View),
     /// Strike a volume key this many times.
@@ -91,6 +128,7 @@ impl DesktopAction {
             }
             Self::Text(text) => format!("Text of {}", plural(text.chars().count(), "character")),
             Self::Click(click) => format!("MouseClick {:?}", click.button),
+            Self::Move(..) => "MouseMove".to_owned(),
             Self::Scroll(..) => "Scroll".to_owned(),
             Self::Volume(operation, _) => format!("VolumeControl {operation:?}"),
         }
@@ -106,6 +144,7 @@ impl Job for (Envelope, Arc<DesktopAction>) {
         let stroke = match &**action {
             DesktopAction::Keystroke(keystroke) => keystroke.stroke,
             DesktopAction::Click(click) => click.stroke,
+            DesktopAction::Move(moving, _) => return moving.motion == Motion::Speed,
             _ => return false,
         };
         stroke == Stroke::Release || stroke == Stroke::Hold && !envelope.presses()
@@ -125,6 +164,7 @@ pub fn start(connect: Connect, observer: Observer) -> std::io::Result<(DesktopQu
         connect,
         desktop: None,
         held: Ledger::default(),
+        pointer: Pointer::default(),
     };
     let thread = std::thread::Builder::new().name("desktop".into()).spawn(move || {
         event_thread();
@@ -147,12 +187,14 @@ struct Worker {
     connect: Connect,
     desktop: Option<Box<dyn Desktop>>,
     held: Ledger<Down>,
+    pointer: Pointer,
 }
 
 impl Worker {
     fn run(mut self, mut inbox: Inbox<(Envelope, Arc<DesktopAction>)>) {
         loop {
-            match inbox.next(None) {
+            self.step();
+            match inbox.next(self.pointer.due()) {
                 Next::Job((envelope, action)) => match self.perform(&envelope, &action) {
                     Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
                     Err(reason) => {
@@ -163,6 +205,7 @@ impl Worker {
                 Next::Release(release) => {
                     let up = self.held.release(&release);
                     self.let_up(up);
+                    let _ = self.change_speed(|pointer, now| pointer.release(&release, now));
                 }
                 Next::ReleaseAll => self.let_everything_up(),
                 Next::Command(()) | Next::Timeout | Next::Look => {}
@@ -175,6 +218,27 @@ impl Worker {
     fn let_everything_up(&mut self) {
         let up = self.held.release_all();
         self.let_up(up);
+        let _ = self.change_speed(|pointer, _| pointer.stop());
+    }
+
+    /// Has the pointer go on if it moves and a step is due. Without a desktop it stands.
+    fn step(&mut self) {
+        if let Some((x, y)) = self.pointer.step(Instant::now())
+            && self.on_desktop(|desktop| desktop.step(x, y)).is_err()
+        {
+            self.pointer.stop();
+        }
+    }
+
+    /// Changes what the rules make of the pointer's speed. If the desktop refuses it, the pointer stands.
+    fn change_speed(&mut self, change: impl FnOnce(&mut Pointer, Instant)) -> Result<(), Reason> {
+        let before = self.pointer.speed();
+        change(&mut self.pointer, Instant::now());
+        let speed = self.pointer.speed();
+        if speed == before {
+            return Ok(());
+        }
+        self.on_desktop(|desktop| desktop.set_speed(speed)).inspect_err(|_| self.pointer.stop())
     }
 
     /// Failures are ignored: then there is no desktop any more on which keys could be down.
@@ -197,6 +261,7 @@ impl Worker {
                 }
                 self.stroke(&[Down::Button(click.button)], stroke, envelope)
             }
+            DesktopAction::Move(moving, view) => self.move_pointer(moving, view, envelope),
             DesktopAction::Text(text) => self.on_desktop(|desktop| desktop.text(text)),
             DesktopAction::Scroll(scroll, view) => {
                 let clicks = scroll.amount.eval(&view.of(&envelope.numbers(), &envelope.device)).clamp(-100, 100);
@@ -209,6 +274,29 @@ impl Worker {
                     VolumeOperation::Mute => (NamedKey::VolumeMute, 1),
                 };
                 (0..times).try_for_each(|_| self.stroke(&[Down::Key(Key::Named(key))], Stroke::Tap, envelope))
+            }
+        }
+    }
+
+    fn move_pointer(&mut self, moving: &MouseMove, view: &View, envelope: &Envelope) -> Result<(), Reason> {
+        let numbers = [&moving.x, &moving.y];
+        let [x, y] = numbers.map(|number| {
+            let number = number.as_ref()?.eval(&view.of(&envelope.numbers(), &envelope.device));
+            Some(number.clamp(-MAX_MOTION, MAX_MOTION))
+        });
+        let (x, y) = (x.unwrap_or_default(), y.unwrap_or_default());
+        match moving.motion {
+            Motion::By if (x, y) == (0, 0) => Ok(()),
+            Motion::By => self.on_desktop(|desktop| desktop.move_by(x, y)),
+            Motion::To => {
+                let [x, y] = [x, y].map(|place| u16::try_from(place).unwrap_or(0));
+                self.on_desktop(|desktop| desktop.point(x, y))
+            }
+            Motion::Speed => {
+                let is_fixed = !numbers.iter().any(|number| matches!(number, Some(NumberExpr::Calculated(_))));
+                let ends = if is_fixed { !envelope.presses() } else { envelope.lets_go() };
+                let speed = if ends { Speed::default() } else { Speed { x, y } };
+                self.change_speed(|pointer, now| pointer.set(Owner::from(envelope), speed, now))
             }
         }
     }

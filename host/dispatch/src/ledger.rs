@@ -28,6 +28,14 @@ impl From<&Envelope> for Owner {
     }
 }
 
+#[cfg(test)]
+impl Owner {
+    /// The first rule of a set, for this device, active in this mode.
+    pub(crate) fn of(device: &str, generation: u64, mode: Option<u16>) -> Self {
+        Self { device: DeviceId::new(device), rule: RuleId(0), generation, mode: mode.map(ModeIx) }
+    }
+}
+
 /// Why owners go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
@@ -125,7 +133,7 @@ mod tests {
     use super::*;
 
     fn owner(device: &str, mode: Option<u16>, generation: u64) -> Owner {
-        Owner { device: DeviceId::new(device), rule: RuleId(0), generation, mode: mode.map(ModeIx) }
+        Owner::of(device, generation, mode)
     }
 
     #[test]

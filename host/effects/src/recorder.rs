@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use conductor_config::{Axis, Key, MouseButton};
-use conductor_dispatch::desktop::{Connect, Desktop};
+use conductor_dispatch::desktop::{Connect, Desktop, Speed};
 use conductor_ports::artnet::Universes;
 use conductor_ports::{MidiOut, PortError};
 use conductor_sandbox::datagrams::{DatagramSender, Datagrams};
@@ -149,6 +149,16 @@ impl Desktop for RecordedDesktop {
 
     fn point(&mut self, x: u16, y: u16) -> Result<(), String> {
         self.0.put(Effect::Pointer(x, y));
+        Ok(())
+    }
+
+    fn move_by(&mut self, x: i32, y: i32) -> Result<(), String> {
+        self.0.put(Effect::PointerBy(x, y));
+        Ok(())
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), String> {
+        self.0.put(Effect::PointerSpeed(speed.x, speed.y));
         Ok(())
     }
 

@@ -67,6 +67,10 @@ pub enum Effect {
     Button(Stroke, String),
     /// The pointer moves to this pixel.
     Pointer(u16, u16),
+    /// The pointer moves by this many pixels, right and down where positive.
+    PointerBy(i32, i32),
+    /// The pointer moves on at this speed, in pixels a second.
+    PointerSpeed(i32, i32),
     /// The wheel turns by this many clicks.
     Scroll {
         /// How many, down or right where positive.
@@ -185,25 +189,22 @@ impl Effect {
             "text" => Self::Text(line.name("the text")?),
             "mouse" => {
                 let before = line.at();
-                if let Some(found) = line.next()?
-                    && matches!(found.token, Token::Word("to"))
-                {
-                    Self::Pointer(line.number("x", 0, u16::MAX)?, line.number("y", 0, u16::MAX)?)
-                } else {
-                    line.back_to(before);
-                    let (stroke, button) = stroke(line, "a button of the mouse, or `to X Y`")?;
-                    Self::Button(stroke, button)
+                match line.next()?.map(|found| found.token) {
+                    Some(Token::Word("to")) => {
+                        Self::Pointer(line.number("x", 0, u16::MAX)?, line.number("y", 0, u16::MAX)?)
+                    }
+                    Some(Token::Word("by")) => Self::PointerBy(signed(line, PIXELS)?, signed(line, PIXELS)?),
+                    Some(Token::Word("speed")) => Self::PointerSpeed(signed(line, PIXELS)?, signed(line, PIXELS)?),
+                    _ => {
+                        line.back_to(before);
+                        let (stroke, button) =
+                            stroke(line, "a button of the mouse, `to X Y`, `by X Y` or `speed X Y`")?;
+                        Self::Button(stroke, button)
+                    }
                 }
             }
             "scroll" => {
-                let found = line.expect("how many clicks, such as -3")?;
-                let clicks = match found.token {
-                    Token::Word(word) => word.parse().ok(),
-                    _ => None,
-                };
-                let Some(clicks) = clicks else {
-                    return mistake(found.at, format!("{} is not a number of clicks, such as -3", line.quote(&found)));
-                };
+                let clicks = signed(line, "number of clicks")?;
                 let found = line.expect("`vertical` or `horizontal`")?;
                 match found.token {
                     Token::Word("vertical") => Self::Scroll { clicks, vertical: true },
@@ -224,6 +225,19 @@ impl Effect {
             None => Ok(effect),
         }
     }
+}
+
+/// What the numbers of a motion of the pointer are.
+const PIXELS: &str = "number of pixels";
+
+/// A whole number, which may be negative.
+fn signed(line: &mut Line<'_>, what: &str) -> Parsed<i32> {
+    let found = line.expect(&format!("a {what}, such as -3"))?;
+    let number = match found.token {
+        Token::Word(word) => word.parse().ok(),
+        _ => None,
+    };
+    number.map_or_else(|| mistake(found.at, format!("{} is not a {what}, such as -3", line.quote(&found))), Ok)
 }
 
 /// `1=255`.
@@ -302,6 +316,8 @@ impl fmt::Display for Effect {
             }
             Self::Button(stroke, button) => strike(f, "mouse", *stroke, button),
             Self::Pointer(x, y) => write!(f, "mouse to {x} {y}"),
+            Self::PointerBy(x, y) => write!(f, "mouse by {x} {y}"),
+            Self::PointerSpeed(x, y) => write!(f, "mouse speed {x} {y}"),
             Self::Scroll { clicks, vertical } => {
                 write!(f, "scroll {clicks} {}", if *vertical { "vertical" } else { "horizontal" })
             }
@@ -348,6 +364,8 @@ mod tests {
             "mouse left",
             "mouse down left",
             "mouse to 3 4",
+            "mouse by 3 -4",
+            "mouse speed -300 0",
             "scroll -3 vertical",
             "scroll 1 horizontal",
             "program say \"hello world\" -r 3 \"\"",

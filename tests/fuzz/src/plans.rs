@@ -203,7 +203,9 @@ fn found(config: &Table, what: &str) -> BTreeSet<String> {
         parts(&mapping["action"], &mut |action| {
             let kind = action["type"].as_str().unwrap_or_default();
             match what {
-                "types" if matches!(kind, "Text" | "Keystroke" | "MouseClick") => _ = found.insert(action.to_string()),
+                "types" if matches!(kind, "Text" | "Keystroke" | "MouseClick" | "MouseMove") => {
+                    _ = found.insert(action.to_string())
+                }
                 "sends" if matches!(kind, "OscSend" | "osc-output:OscSend") => {
                     _ = found.insert(action["target"].to_string())
                 }

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-use super::{Connect, Desktop};
+use super::{Connect, Desktop, Speed};
 use conductor_config::{Axis, Key, MouseButton};
 
 /// What was done, in the words of [`Recording::lines`]. Clones share it.
@@ -19,7 +19,8 @@ impl Recording {
         Box::new(move || Ok(Box::new(recording.clone())))
     }
 
-    /// Everything that was done so far: `down cmd`, `up cmd`, `text hello`, `point 3 4`, `scroll 1 Vertical`.
+    /// Everything that was done so far: `down cmd`, `up cmd`, `text hello`, `point 3 4`,
+    /// `move 3 -4`, `speed 300 0`, `scroll 1 Vertical`.
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().clone()
     }
@@ -49,6 +50,14 @@ impl Desktop for Recording {
 
     fn point(&mut self, x: u16, y: u16) -> Result<(), String> {
         self.put(format!("point {x} {y}"))
+    }
+
+    fn move_by(&mut self, x: i32, y: i32) -> Result<(), String> {
+        self.put(format!("move {x} {y}"))
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), String> {
+        self.put(format!("speed {} {}", speed.x, speed.y))
     }
 
     fn scroll(&mut self, clicks: i32, axis: Axis) -> Result<(), String> {

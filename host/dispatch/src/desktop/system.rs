@@ -59,6 +59,14 @@ impl Desktop for System {
         self.0.move_mouse(x.into(), y.into(), Coordinate::Abs).map_err(|error| error.to_string())
     }
 
+    fn move_by(&mut self, x: i32, y: i32) -> Result<(), String> {
+        self.0.move_mouse(x, y, Coordinate::Rel).map_err(|error| error.to_string())
+    }
+
+    fn step(&mut self, x: i32, y: i32) -> Result<(), String> {
+        self.move_by(x, y)
+    }
+
     fn scroll(&mut self, clicks: i32, axis: Axis) -> Result<(), String> {
         let axis = match axis {
             Axis::Vertical => enigo::Axis::Vertical,

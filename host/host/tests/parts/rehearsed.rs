@@ -83,6 +83,8 @@ fn words(effect: &Effect) -> Vec<String> {
         }
         Effect::Text(text) => vec![format!("desktop text {text}")],
         Effect::Pointer(x, y) => vec![format!("desktop point {x} {y}")],
+        Effect::PointerBy(x, y) => vec![format!("desktop move {x} {y}")],
+        Effect::PointerSpeed(x, y) => vec![format!("desktop speed {x} {y}")],
         Effect::Scroll { clicks, vertical } => {
             vec![format!("desktop scroll {clicks} {}", if *vertical { "Vertical" } else { "Horizontal" })]
         }

@@ -142,6 +142,10 @@ impl Desktop for Instruments {
         Ok(())
     }
 
+    fn move_by(&mut self, _: i32, _: i32) -> Result<(), String> {
+        Ok(())
+    }
+
     fn scroll(&mut self, _: i32, _: Axis) -> Result<(), String> {
         Ok(())
     }

@@ -15,6 +15,9 @@ use super::edges::{Releases, wants_both};
 use super::transform::forwarding;
 use super::{Compiler, clock};
 
+/// What is wrong with a place of which one number is missing.
+const PLACE: &str = "`x` and `y` go together: a place on the screen needs both";
+
 impl Compiler<'_> {
     /// The action at this place, ready to be done.
     pub(super) fn action(
@@ -40,11 +43,12 @@ impl Compiler<'_> {
             config::Action::Text(text) => self.desktop(DesktopAction::Text(text.text.as_str().into()), path),
             config::Action::MouseClick(click) => {
                 if click.x.is_some() != click.y.is_some() {
-                    self.error(path, "`x` and `y` go together: a place on the screen needs both");
+                    self.error(path, PLACE);
                     return None;
                 }
                 self.desktop(DesktopAction::Click(click.clone()), path)
             }
+            config::Action::MouseMove(moving) => self.mouse_move(moving.clone(), path),
             config::Action::Scroll(scroll) => {
                 let mut scroll = scroll.clone();
                 let bound = self.asking().bind(&mut scroll.amount);
@@ -89,6 +93,22 @@ impl Compiler<'_> {
             config::Action::Suppress(_) => Some(Action::Suppress),
             config::Action::Feature { type_name, params } => self.feature_action(type_name, params, path),
         }
+    }
+
+    fn mouse_move(&mut self, mut moving: config::MouseMove, path: &[PathStep<'_>]) -> Option<Action> {
+        if moving.x.is_none() && moving.y.is_none() {
+            self.error(path, "it moves the pointer nowhere: write `x`, `y` or both");
+            return None;
+        }
+        if moving.motion == config::Motion::To && (moving.x.is_none() || moving.y.is_none()) {
+            self.error(path, PLACE);
+            return None;
+        }
+        for (key, number) in [("x", &mut moving.x), ("y", &mut moving.y)] {
+            let bound = number.as_mut().map_or(Ok(()), |number| self.asking().bind(number));
+            bound.map_err(|wrong| self.error(&[path, &[key.into()]].concat(), wrong)).ok()?;
+        }
+        self.desktop(DesktopAction::Move(moving, self.view.clone()), path)
     }
 
     /// Another mode, this many after the one that the rule is compiled for.

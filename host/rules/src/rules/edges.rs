@@ -38,11 +38,12 @@ pub(super) enum Releases {
     ForSome,
 }
 
-/// Whether an action holds something down for as long as a control is pressed.
+/// Whether an action does something for as long as a control is pressed: holds it down, or moves the pointer.
 pub(super) fn holds(action: &config::Action) -> bool {
     match action {
         config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
         config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
+        config::Action::MouseMove(moving) => moving.motion == config::Motion::Speed,
         config::Action::Sequence(sequence) => sequence.actions.iter().any(holds),
         config::Action::Repeat(repeat) => holds(&repeat.action),
         config::Action::Conditional(conditional) => branches(conditional).any(holds),
@@ -77,6 +78,7 @@ pub(super) fn wants_both(action: &config::Action) -> bool {
         config::Action::Conditional(conditional) => branches(conditional).any(wants_both),
         config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
         config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
+        config::Action::MouseMove(moving) => moving.motion == config::Motion::Speed,
         _ => false,
     }
 }

@@ -191,9 +191,9 @@ impl<'a> Compiler<'a> {
         if holds_on(&mapping.trigger.event, &mapping.action) {
             let place = self.source.place(&[path, &["action".into()]].concat());
             let message =
-                "what `stroke = \"hold\"` presses stays down until the mode is left: a gesture has no release";
-            let help =
-                "`tap` strikes it; for as long as a key is down use a `Note`, or a mode with `lasts = \"while_held\"`";
+                "what this holds down, or keeps moving, stays so until the mode is left: a gesture has no release";
+            let help = "`stroke = \"tap\"` strikes it, `motion = \"by\"` moves it once; for as long as a key is down use a `Note`, or a \
+                        mode with `lasts = \"while_held\"`";
             self.diagnostics.push(Diagnostic::warning(place, message).with_help(help));
         }
         let lasts = lasts::of(mapping).map_err(|message| self.error(&[path, &["action".into()]].concat(), message));

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use conductor::Conductor;
 use conductor_config::{Axis, Key, MouseButton};
-use conductor_dispatch::desktop::Desktop;
+use conductor_dispatch::desktop::{Desktop, Speed};
 use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;
 
@@ -65,6 +65,14 @@ impl Desktop for Printed {
 
     fn point(&mut self, x: u16, y: u16) -> Result<(), String> {
         self.done(&format!("point {x} {y}"))
+    }
+
+    fn move_by(&mut self, x: i32, y: i32) -> Result<(), String> {
+        self.done(&format!("move {x} {y}"))
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), String> {
+        self.done(&format!("speed {} {}", speed.x, speed.y))
     }
 
     fn scroll(&mut self, clicks: i32, axis: Axis) -> Result<(), String> {
