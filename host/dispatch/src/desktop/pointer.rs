@@ -25,8 +25,8 @@ pub(super) struct Pointer {
     speeds: Vec<(Owner, Speed)>,
     /// When the last step was due, while it moves.
     stepped: Option<Instant>,
-    /// What was due of pixels and is not a whole one.
-    rest: (f64, f64),
+    /// What was due and is not a whole pixel, in billionths.
+    rest: (i64, i64),
 }
 
 impl Pointer {
@@ -75,19 +75,20 @@ impl Pointer {
     pub(super) fn step(&mut self, now: Instant) -> Option<(i32, i32)> {
         let stepped = self.stepped.filter(|stepped| *stepped + STEP_INTERVAL <= now)?;
         self.stepped = Some(now);
-        let (time, speed) = (now.duration_since(stepped).min(MAX_STEP_TIME).as_secs_f64(), self.speed());
+        let (time, speed) = (now.duration_since(stepped).min(MAX_STEP_TIME), self.speed());
         let pixels = (whole(&mut self.rest.0, speed.x, time), whole(&mut self.rest.1, speed.y, time));
         (pixels != (0, 0)).then_some(pixels)
     }
 }
 
-/// The whole pixels of what is due.
-fn whole(rest: &mut f64, speed: i32, time: f64) -> i32 {
-    let due = *rest + f64::from(speed) * time;
-    *rest = due.fract();
-    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
-    let pixels = due.trunc() as i32;
-    pixels
+/// Nanoseconds in a second, and so the parts of a pixel that are due in a nanosecond at one pixel a second.
+const NANOS: i64 = 1_000_000_000;
+
+/// The whole pixels of what is due after a `time` of at most [`MAX_STEP_TIME`].
+fn whole(rest: &mut i64, speed: i32, time: Duration) -> i32 {
+    let due = *rest + i64::from(speed) * i64::from(time.subsec_nanos());
+    *rest = due % NANOS;
+    i32::try_from(due / NANOS).unwrap_or(0)
 }
 
 #[cfg(test)]
