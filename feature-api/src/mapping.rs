@@ -418,6 +418,14 @@ const ACTIONS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "MouseMove",
+        keys: &[
+            optional("x", Shape::Number),
+            optional("y", Shape::Number),
+            optional("motion", Shape::OneOf(&["by", "to", "speed"])),
+        ],
+    },
+    Kind {
         name: "Scroll",
         keys: &[required("amount", Shape::Number), optional("axis", Shape::OneOf(&["vertical", "horizontal"]))],
     },

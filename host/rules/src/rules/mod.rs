@@ -496,16 +496,20 @@ mod tests {
 
     #[test]
     fn what_a_gesture_holds_is_doubtful() {
-        let held = |trigger: &str| {
-            let toml = format!(
-                "[[global_mappings]]\ntrigger = {{ {trigger} }}\n\
-                 action = {{ type = 'Keystroke', keys = ['a'], stroke = 'hold' }}"
-            );
+        let warned = |trigger: &str, action: &str| {
+            let toml = format!("[[global_mappings]]\ntrigger = {{ {trigger} }}\naction = {{ {action} }}");
             compiled(&toml).unwrap().warnings.to_string()
         };
-        let warned = held("type = 'LongPress', note = 1");
-        assert!(warned.contains("c.toml:3:10: what `stroke = \"hold\"` presses stays down"), "{warned}");
-        assert_eq!(held("type = 'Note', note = 1"), "");
+        for action in
+            ["type = 'Keystroke', keys = ['a'], stroke = 'hold'", "type = 'MouseMove', x = 9, motion = 'speed'"]
+        {
+            let of_gesture = warned("type = 'LongPress', note = 1", action);
+            assert!(
+                of_gesture.contains("c.toml:3:10: what this holds down, or keeps moving, stays so"),
+                "{of_gesture}"
+            );
+            assert_eq!(warned("type = 'Note', note = 1", action), "");
+        }
     }
 
     // ACT-4
