@@ -34,7 +34,7 @@ describe('a decision', { concurrency: false }, () => {
     await peer.came('/was')
     await until('they are recorded', async () => (await stage.ask('GET', '/v1/status')).events >= 4)
     await proposed('Let go light up.', 1, send('go lights', '/go'))
-    await tab.find('[aria-label="Rehearsal"] p', 'Tried on the last 4 events: 2 would have done something else.')
+    await tab.find('[aria-label="Rehearsal"] p', 'Tried on the last 4 events: with it, 2 do something else than before.')
     const rows = await tab.page.evaluate(() => [...document.querySelectorAll('[aria-label="Rehearsal"] tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent.trim())))
     assert.equal(rows.length, 2)
     for (const [event, was, wouldBe] of rows) {
