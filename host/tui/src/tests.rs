@@ -706,6 +706,21 @@ fn the_help_line_has_the_keys_that_do_something() {
 }
 
 #[test]
+fn the_help_line_says_how_to_read_on_before_a_plan_is_decided() {
+    let mut shell = Shell::told(80, 24, "Play");
+    let more = |shell: &Shell| layout::help(&shell.state).iter().any(|help| help.word == "more");
+    shell.state.command(Command::Show(Screen::Plans));
+    shell.answered("Play", "usual");
+    assert!(more(&shell), "{}", shell.screen());
+    shell.types("a");
+    assert!(shell.state.overlay.is_some() && more(&shell), "{}", shell.screen());
+    shell.types("n");
+    let plans = Box::new(Request::Query(Query::Plans));
+    shell.hear(FromHost::Answered { request: plans, result: Ok(Reply::Plans(Vec::new())) });
+    assert!(!more(&shell), "there is nothing to read: {}", shell.screen());
+}
+
+#[test]
 fn a_click_chooses_a_screen_a_line_and_a_key() {
     let mut shell = Shell::told(80, 24, "Play");
     let column = u16::try_from(shell.lines()[1].find("4 Mappings").unwrap()).unwrap();

@@ -53,6 +53,9 @@ impl State {
                 _ => !self.mappings.search.is_empty(),
             },
             Command::Apply | Command::Reject => self.plan_to_decide().is_some(),
+            Command::PageDown if self.screen == Screen::Plans && self.overlay.is_none() => {
+                self.plan_to_decide().is_some()
+            }
             Command::Undo => !matches!(&self.plans.steps, Some((Err(_), _))),
             Command::Redo => !matches!(&self.plans.steps, Some((_, Err(_)))),
             Command::Lift => self.chosen_feature().is_some_and(|feature| feature.quarantine.is_some()),
