@@ -5,7 +5,7 @@
 //! file; what they propose is checked by the host, which knows what is valid.
 
 use conductor_feature::json::{Proposed, answer, register, remove, set, unknown};
-use conductor_feature::mapping::{Action, Condition, Feedback, Trigger};
+use conductor_feature::mapping::{Action, Condition, Feedback, Trigger, TriggerKind};
 use conductor_feature::page::{self, After, Page};
 use conductor_feature::planning::Change;
 use conductor_feature::{
@@ -317,11 +317,7 @@ impl ConfigChangeTools for MappingTools {
         match name.as_str() {
             "conductor_create_mapping" => answer(&args, |new: Create| {
                 let place = read(reader)?.next_place(new.mode.as_deref()).map_err(Error::Invalid)?;
-                let told = new.description.clone().or_else(|| new.name.clone());
-                let what = match told {
-                    Some(told) => told,
-                    None => in_few_words(&new.trigger, &new.action)?,
-                };
+                let what = in_few_words(&new.trigger, &new.action)?;
                 has_actions(reader, &new.action)?;
                 let Create { mode, trigger, action, name, description, .. } = new;
                 let Create { priority, consume, defer, quantize, retry, condition, feedback, .. } = new;
@@ -341,9 +337,12 @@ impl ConfigChangeTools for MappingTools {
                     feedback,
                 };
                 let mapping: Map<String, Value> = said.keys()?.map(|(key, value)| (key.to_owned(), value)).collect();
+                let called = match mapping.get("name").and_then(self::said) {
+                    Some(name) => format!("the mapping \"{}\"", cut(&name)),
+                    None => "a mapping".to_owned(),
+                };
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
-                let what = what.trim_end_matches('.');
-                propose(format!("Add a mapping to {scope}: {what}."), vec![set(said.place, mapping)])
+                propose(format!("Add {called} to {scope}: {what}."), vec![set(said.place, mapping)])
             }),
             "conductor_update_mapping" => answer(&args, |new: Update| {
                 let found = read(reader)?.mapping(&new.place).map_err(Error::Invalid)?;
@@ -416,11 +415,27 @@ const TRIGGER_KEYS: [&str; 8] = ["note", "cc", "button", "key", "program", "addr
 /// Characters of such a key's value that are said.
 const MAX_SAID: usize = 40;
 
-/// A mapping without a name, in a few words: `OscSend /verse on Note 36`.
+/// A mapping in a few words: `OscSend /verse on Note 36 of any device`. They are what it does, not what its name or its
+/// description says that it does: a person decides by them.
 fn in_few_words(trigger: &Trigger, action: &Action) -> Result<String, Error> {
     let action_said = told_apart(&json(action)?, &ACTION_KEYS);
     let trigger_said = told_apart(&json(trigger)?, &TRIGGER_KEYS);
-    Ok(format!("{}{action_said} on {:?}{trigger_said}", action.kind(), trigger.kind))
+    let whose = match (&trigger.device, trigger.kind) {
+        (Some(device), _) => format!(" of {}", cut(device)),
+        // The host's own, which no device sends.
+        (None, TriggerKind::Variable | TriggerKind::Beat | TriggerKind::Bar | TriggerKind::Transport) => String::new(),
+        (None, _) => " of any device".to_owned(),
+    };
+    Ok(format!("{}{action_said} on {:?}{trigger_said}{whose}", action.kind(), trigger.kind))
+}
+
+/// The first characters.
+fn cut(text: &str) -> String {
+    let mut shown: String = text.chars().take(MAX_SAID).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A text, a number, or several of them; `None` for anything else, and where nothing is in it.
@@ -442,11 +457,7 @@ fn told_apart(value: &Value, keys: &[&str]) -> String {
         Some(modifiers) => format!("{modifiers}+{said}"),
         None => said,
     };
-    let mut shown: String = said.chars().take(MAX_SAID).collect();
-    if shown.len() < said.len() {
-        shown.push('…');
-    }
-    format!(" {shown}")
+    format!(" {}", cut(&said))
 }
 
 conductor_feature::feature!(
@@ -477,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_without_a_name_is_told_by_what_tells_it_apart() {
+    fn a_mapping_is_told_by_what_tells_it_apart() {
         let words = |trigger: Value, action: Value| {
             let trigger = serde_json::from_value(trigger).expect("a trigger");
             let action = serde_json::from_value(action).expect("an action");
@@ -485,13 +496,17 @@ mod tests {
         };
         let note = serde_json::json!({ "type": "Note", "note": "40..43" });
         let osc = serde_json::json!({ "type": "OscSend", "target": "127.0.0.1:9000", "address": "/verse" });
-        assert_eq!(words(note.clone(), osc), "OscSend /verse on Note 40..43");
+        assert_eq!(words(note.clone(), osc), "OscSend /verse on Note 40..43 of any device");
         let next = serde_json::json!({ "type": "NextMode" });
-        assert_eq!(words(serde_json::json!({ "type": "PitchBend" }), next), "NextMode on PitchBend");
+        assert_eq!(words(serde_json::json!({ "type": "PitchBend" }), next), "NextMode on PitchBend of any device");
         let copy = serde_json::json!({ "type": "Keystroke", "keys": ["c"], "modifiers": ["ctrl"] });
-        assert_eq!(words(note.clone(), copy), "Keystroke ctrl+c on Note 40..43");
+        assert_eq!(words(note.clone(), copy.clone()), "Keystroke ctrl+c on Note 40..43 of any device");
+        let beat = serde_json::json!({ "type": "Beat" });
+        assert_eq!(words(beat, copy.clone()), "Keystroke ctrl+c on Beat");
+        let pad = serde_json::json!({ "type": "Note", "note": 36, "device": "pads" });
+        assert_eq!(words(pad, copy), "Keystroke ctrl+c on Note 36 of pads");
         let text = serde_json::json!({ "type": "Text", "text": "é".repeat(200) });
-        assert_eq!(words(note, text), format!("Text {}… on Note 40..43", "é".repeat(40)));
+        assert_eq!(words(note, text), format!("Text {}… on Note 40..43 of any device", "é".repeat(40)));
     }
 
     #[test]
