@@ -55,11 +55,19 @@ impl Level {
         }
     }
 
-    /// With what a person is to do about it.
+    /// What goes before each note on a plan's risk: only a plan that starts programs and the like calls out.
+    pub const fn bullet(self) -> char {
+        match self {
+            Self::Usual | Self::Raised => '-',
+            Self::Privileged => '!',
+        }
+    }
+
+    /// With why it is so, or what a person is to do about it.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Usual => "usual",
-            Self::Raised => "raised, worth a look",
+            Self::Raised => "raised, for what is new or changed",
             Self::Privileged => "privileged, look closely",
         }
     }

@@ -276,7 +276,8 @@ fn summary(plan: &Plan, out: &mut Lines) {
     let files = &plan.touched_files;
     let of = if files.is_empty() { String::new() } else { format!(" of {}", files.join(", ")) };
     out.push(format_args!("{}{of}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.in_words()));
-    plan.risk.notes.iter().for_each(|note| out.push(format_args!("  ! {note}")));
+    let bullet = plan.risk.level.bullet();
+    plan.risk.notes.iter().for_each(|note| out.push(format_args!("  {bullet} {note}")));
 }
 
 /// The first of each kind: of a device, and with the same outcome; and how many more there are.
@@ -368,9 +369,9 @@ mod tests {
         }));
         let text = shown(&plan, false, &names()).to_string();
         let own: Vec<&str> = text.lines().filter(|line| !line.starts_with(DIFF) && !line.is_empty()).collect();
-        let changes = "2 changes of config.toml, risk: raised, worth a look";
+        let changes = "2 changes of config.toml, risk: raised, for what is new or changed";
         let rehearsed = "no event has come since the last change that it could be tried on";
-        assert_eq!(own, ["d", "proposed by mcp:agent, with project:x", changes, "  ! types x", rehearsed], "{text}");
+        assert_eq!(own, ["d", "proposed by mcp:agent, with project:x", changes, "  - types x", rehearsed], "{text}");
     }
 
     #[test]

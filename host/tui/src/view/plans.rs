@@ -61,8 +61,12 @@ pub(super) fn plan(view: &PlanView, columns: usize) -> Vec<Row> {
     let files = plan.touched_files.join(", ");
     let about = format!("{} of {files}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.in_words());
     lines.extend(sentence(risk(plan.risk.level), "  ", &about, columns));
+    let (bullet, look) = match plan.risk.level {
+        level @ Level::Privileged => (level.bullet(), Look::Doubt),
+        level => (level.bullet(), Look::Plain),
+    };
     for note in &plan.risk.notes {
-        lines.extend(sentence(Look::Doubt, "  ", &format!("! {note}"), columns));
+        lines.extend(sentence(look, "  ", &format!("{bullet} {note}"), columns));
     }
     lines.extend(sentence(Look::Plain, "  ", &rehearsal.summary(), columns));
     for Difference { device, event, was, would_be, .. } in &rehearsal.shown {
