@@ -254,7 +254,7 @@ pub(crate) const BINDINGS: &[Binding] = &{
     use Command as C;
     use Context as X;
     [
-        bind(X::Everywhere, &[letter('?'), key(KeyCode::F(1))], C::Keys, "keys", "show all keys"),
+        bind(X::Everywhere, &[letter('?'), key(KeyCode::F(1))], C::Keys, "keys", "all keys, and what the words mean"),
         bind(X::Everywhere, &[letter('q'), control('c')], C::Quit, "quit", "end this program; the host goes on"),
         bind(X::Everywhere, &[letter('1')], C::Show(Screen::Status), "", "the host, its ports, modes and doubts"),
         bind(X::Everywhere, &[letter('2')], C::Show(Screen::Live), "", "events as they come"),

@@ -155,7 +155,10 @@ fn events_are_lines_with_their_protocol_channel_and_rules() {
     let line = |text: &str| lines.iter().find(|line| line.contains(text)).unwrap().trim_end();
     assert_eq!(line("note-on 36"), "    89.500 MIDI pads   10 note-on 36 100 ch 9    ─▶ Play (OscSend)");
     assert_eq!(line("osc /fader"), "    89.500 OSC  desk      osc /fader 0.5         no rule");
-    assert_eq!(line("Unbound"), format!("── Unbound sources (1), sources {}", "─".repeat(48)));
+    assert_eq!(
+        line("Unbound"),
+        format!("── Unbound sources (1), sources m: map what one sends, ?: the words {}", "─".repeat(12))
+    );
     assert_eq!(line("pads   "), " ● pads                   midi      0.5/s        1 note-on");
     // Two seconds later nothing is alight, and the rate is none.
     for _ in 0..12 {
@@ -703,6 +706,7 @@ fn the_help_line_has_the_keys_that_do_something() {
         shell.key(KeyCode::PageDown);
     }
     assert!(BINDINGS.iter().all(|binding| all.contains(binding.what)), "{all}");
+    assert!(all.contains("  unbound   a source without a binding"), "{all}");
 }
 
 #[test]

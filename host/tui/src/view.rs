@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 use ratatui::style::Color;
 
-use crate::input::{BINDINGS, Command, Context, Screen, key_of};
+use crate::input::{Command, Context, Screen, key_of};
 use crate::state::layout::{self, BODY, NEEDED};
 use crate::state::overlay::{About, Overlay, Prompt};
 use crate::state::{Extent, Link, State};
@@ -15,6 +15,7 @@ mod action;
 mod chat;
 mod features;
 mod flow;
+mod keys;
 mod learn;
 mod live;
 mod mappings;
@@ -166,7 +167,7 @@ impl Page<'_> {
     fn body(&mut self, state: &State) -> Extent {
         let columns = self.columns();
         let front = match &state.overlay {
-            Some(Overlay::Keys { scroll }) => Some(Part::text(title("Keys"), keys(), *scroll)),
+            Some(Overlay::Keys { scroll }) => Some(Part::text(title("Keys and words"), keys::lines(columns), *scroll)),
             Some(Overlay::Question(question)) => {
                 let lines = match &question.about {
                     About::Nothing => Vec::new(),
@@ -342,20 +343,6 @@ fn more_columns(columns: usize) -> usize {
 /// A list that has nothing to show says why.
 fn or_nothing(lines: Vec<Row>, why: &str) -> Vec<Row> {
     if lines.is_empty() { vec![Row::of(Look::Dim, format!("  {why}"))] } else { lines }
-}
-
-/// Every key.
-fn keys() -> Vec<Row> {
-    let mut lines = Vec::new();
-    for context in Context::ALL {
-        lines.push(Row::of(Look::Strong, context.name()));
-        for binding in BINDINGS.iter().filter(|binding| binding.context == context) {
-            let keys: Vec<String> = binding.keys.iter().map(|key| key.name()).collect();
-            let row = Row::of(Look::Plain, "  ").cell(Look::Accent, keys.join(" "), 14);
-            lines.push(row.put(Look::Plain, binding.what));
-        }
-    }
-    lines
 }
 
 /// Columns of escaped text.

@@ -1,6 +1,7 @@
 //! The screen Live: sources with their rates, events as they come, and an event that is opened.
 
 use super::{Part, field, more_columns, paragraph, rate, sentence, title, width};
+use crate::input::{Command, Context, key_of};
 use crate::state::State;
 use crate::state::layout;
 use crate::state::live::{Listed, Pane, Row as Happened, RowKind};
@@ -12,7 +13,12 @@ pub(super) fn parts(state: &State, columns: usize, rows: usize) -> (Option<Part>
     let unbound = sources.iter().filter(|source| source.is_unbound).count();
     let head = match unbound {
         0 => title("Sources"),
-        count => title("Unbound sources").put(Look::Doubt, format!("({count}), sources ")),
+        count => {
+            let map = key_of(Context::Live, Command::Map);
+            let keys = key_of(Context::Everywhere, Command::Keys);
+            let hint = format!("{map}: map what one sends, {keys}: the words ");
+            title("Unbound sources").put(Look::Doubt, format!("({count}), sources ")).put(Look::Dim, hint)
+        }
     };
     let lines = sources.iter().map(|one| source(one, columns)).collect();
     let mut above = Part::list(head, lines, state.live.source_at, "no source is there");
