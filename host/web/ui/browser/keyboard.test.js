@@ -408,8 +408,8 @@ describe('by keyboard alone', { concurrency: false }, () => {
   test('a model that is not wanted any more is removed, with its key and what was granted for it', async () => {
     const left = (text) => tab.find('dialog [data-left] button:not(:disabled)', text)
     await tab.go('settings')
-    await tab.find('[data-model="openai-compatible"] button', 'Remove')
-    await tab.press('Remove openai-compatible')
+    await tab.find('[data-model="large"] button', 'Remove')
+    await tab.press('Remove large')
     await agree('removes the model')
     await left('Forget the key')
     await tab.press('Forget the key')

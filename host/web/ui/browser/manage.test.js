@@ -124,6 +124,8 @@ describe('features and models', { concurrency: false }, () => {
   }
 
   test('what was granted for a model that is not added is taken back', async () => {
+    const { listed } = model
+    model.listed = ['only']
     await tab.go('settings')
     await begin()
     assert.deepEqual(await tab.violations(), [])
@@ -134,11 +136,12 @@ describe('features and models', { concurrency: false }, () => {
     await tab.enter('variable of the host', 'SHELL_TEST_KEY')
     await tab.click('dialog button', 'Agree, and go on')
     await tab.find('dialog h3', 'Which model?')
-    await tab.find('dialog .offered button', 'large')
+    await tab.find('dialog .offered button[aria-pressed=true]', 'only')
     assert.match(await stage.config(), new RegExp(`127\\.0\\.0\\.1:${model.port}`))
     await tab.escape()
     await tab.find('.notice', 'what was granted for it is taken back')
     assert.equal(await stage.config(), unchanged)
+    model.listed = listed
   })
 
   test('a tab that is left takes back what was granted in it for a model, and its plan', async () => {
@@ -191,22 +194,22 @@ describe('features and models', { concurrency: false }, () => {
 
   test('a model that gives no answer says so', async () => {
     await tab.go('settings')
-    await tab.click('[data-model="openai-compatible"] button', 'Ask it for a word')
+    await tab.click('[data-model="large"] button', 'Ask it for a word')
     await tab.find('.notice.trouble', 'nothing more is written down')
-    await tab.find('[data-model="openai-compatible"] .badge', 'gives no answers')
+    await tab.find('[data-model="large"] .badge', 'gives no answers')
     model.answers.push({ text: 'ok' })
-    await tab.click('[data-model="openai-compatible"] button', 'Ask it for a word')
-    await tab.find('.notice', 'openai-compatible answers')
-    await tab.gone('[data-model="openai-compatible"] .badge', 'gives no answers')
+    await tab.click('[data-model="large"] button', 'Ask it for a word')
+    await tab.find('.notice', 'large answers')
+    await tab.gone('[data-model="large"] .badge', 'gives no answers')
   })
 
   test('a model is removed with its key and what was granted for it', async () => {
     await tab.go('settings')
-    await tab.click('[data-model="openai-compatible"] button', 'Remove')
+    await tab.click('[data-model="large"] button', 'Remove')
     await tab.find('dialog [data-plan] .note', 'removes the model')
     await tab.escape()
     await until('the plan does not wait on', async () => (await stage.ask('GET', '/v1/plans')).length === 0)
-    await tab.click('[data-model="openai-compatible"] button', 'Remove')
+    await tab.click('[data-model="large"] button', 'Remove')
     await tab.apply()
     await tab.click('dialog [data-left] button', 'Forget the key')
     await until('it is forgotten', async () => !('model-key' in (await stage.ask('GET', '/v1/secrets'))))
