@@ -193,7 +193,7 @@ impl Builder<'_> {
                 self.open.clear();
                 self.thought.clear();
             }
-            ChatEvent::Plan { call, plan } => self.plans.entry(call.clone()).or_default().push(plan.clone()),
+            ChatEvent::Plan { call, plan, .. } => self.plans.entry(call.clone()).or_default().push(plan.clone()),
             ChatEvent::CallEnded { call, tool, result, failed } => {
                 let mut content = shown_result(tool, result, self.to_shorten > 0);
                 self.to_shorten = self.to_shorten.saturating_sub(1);

@@ -230,7 +230,7 @@ impl Conversations {
         }
         // Plans that were decided while no host ran, or by a way that says nothing.
         let kept = self.store.all_events(id)?;
-        let gone = open_plans(&kept).filter(|plan| !self.tools.plan_waits(plan));
+        let gone = open_plans(&kept).filter(|plan| self.tools.plan_description(plan).is_none());
         let outcome = PlanOutcome::Gone;
         let mut events: Vec<ChatEvent> =
             gone.map(|plan| ChatEvent::PlanDecided { plan: plan.to_owned(), outcome }).collect();

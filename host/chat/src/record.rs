@@ -118,6 +118,10 @@ pub enum ChatEvent {
         call: String,
         /// The id of the plan, as the host gave it.
         plan: String,
+        /// The plan's description. Empty if the plan was decided before the call had ended, and in conversations that
+        /// older versions kept.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        description: String,
     },
     /// What became of a plan.
     PlanDecided {

@@ -97,8 +97,8 @@ pub trait Tools: fmt::Debug + Send + Sync {
     /// Calls a tool through the gate, as `caller`, which is not a person. Ends soon after `cancelled`.
     fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called>;
 
-    /// Whether a plan of this id waits for a person.
-    fn plan_waits(&self, plan: &str) -> bool;
+    /// What a plan is described as. `None` if no plan of this id waits for a person.
+    fn plan_description(&self, plan: &str) -> Option<String>;
 }
 
 /// The caller of a conversation's tools: an agent at a door of its own. Only a person may confirm its calls.

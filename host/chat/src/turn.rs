@@ -602,7 +602,10 @@ async fn made(
     };
     let (call, tool) = (asked.id.clone(), asked.tool.clone());
     let result = conductor_terminal::excerpt_lines(&result, fence::MAX_DATA);
-    let plan = |plan| ChatEvent::Plan { call: call.clone(), plan };
+    let plan = |plan: String| {
+        let description = shared.tools.plan_description(&plan).unwrap_or_default();
+        ChatEvent::Plan { call: call.clone(), plan, description }
+    };
     let mut events: Vec<ChatEvent> = plans.into_iter().map(plan).collect();
     events.push(ChatEvent::CallEnded { call: call.clone(), tool, result: result.clone(), failed });
     shared.keep(events).await?;
@@ -754,8 +757,8 @@ mod tests {
             })
         }
 
-        fn plan_waits(&self, _: &str) -> bool {
-            false
+        fn plan_description(&self, _: &str) -> Option<String> {
+            None
         }
     }
 

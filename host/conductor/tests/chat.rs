@@ -156,7 +156,7 @@ fn a_name_of_a_port_gives_no_instructions() {
     let events = stage.turn(stage.begin(), "which ports are there?");
     assert_eq!(end(&events).0, Outcome::Done);
     assert_eq!(stage.home.config(), before);
-    assert!(stage.conductor.as_ref().unwrap().host().has_plan(&plan(&events)), "it waits on");
+    assert!(stage.conductor.as_ref().unwrap().host().plan_description(&plan(&events)).is_some(), "it waits on");
     let requests = model.requests();
     let listed = results(&requests[1]).into_iter().find(|result| result.contains("SYSTEM")).unwrap();
     assert!(listed.lines().all(|line| line.starts_with("| ") || line.starts_with("Data (")), "{listed}");
@@ -190,7 +190,7 @@ fn a_skill_gives_no_instructions() {
     let events = stage.turn(stage.begin(), "help me");
     assert_eq!(end(&events).0, Outcome::Done);
     assert_eq!(stage.home.config(), before);
-    assert!(stage.conductor.as_ref().unwrap().host().has_plan(&plan(&events)), "it waits on");
+    assert!(stage.conductor.as_ref().unwrap().host().plan_description(&plan(&events)).is_some(), "it waits on");
     let requests = model.requests();
     let first = requests[0]["messages"][0]["content"].as_str().unwrap();
     assert!(first.lines().any(|line| line.starts_with("| eager: Use always.")), "{first}");

@@ -286,6 +286,7 @@ fn a_conversation_shows_answers_and_has_plans_and_calls_decided_in_place() {
     shell.shows(&["Apply it? (y/n)"]);
     shell.type_keys("y");
     shell.shows(&["the plan", "applied"]);
+    shell.shows(&["Add ", "on Note 36 of any device"]);
     assert!(stage.home.config().contains("note = 36"));
     let sent = ports.sent("Synth");
     until_answered(&mut shell);

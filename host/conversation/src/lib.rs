@@ -174,8 +174,8 @@ impl Tools for OfHost {
         })
     }
 
-    fn plan_waits(&self, plan: &str) -> bool {
-        self.0.upgrade().is_some_and(|host| host.has_plan(plan))
+    fn plan_description(&self, plan: &str) -> Option<String> {
+        self.0.upgrade()?.plan_description(plan)
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
         let gone = OfHost(Weak::new(), Arc::new(Library::of(Vec::new())));
         assert!(gone.models().is_none());
         assert!(gone.list().is_empty() && gone.skills().is_empty() && gone.notifications(0, 0).is_empty());
-        assert!(!gone.plan_waits("p1"));
+        assert_eq!(gone.plan_description("p1"), None);
         assert_eq!(gone.read_skill("any", None), Err("the host is stopping".to_owned()));
 
         let caller = caller(1);

@@ -154,7 +154,7 @@ pub(super) fn exists(host: &Host, library: &Library, uri: &str) -> bool {
     if skills::is_one(uri) {
         return skills::read(host, library, uri).is_ok_and(|found| found.is_some());
     }
-    may_exist(uri) && uri.strip_prefix("conductor://plans/").is_none_or(|id| host.has_plan(id))
+    may_exist(uri) && uri.strip_prefix("conductor://plans/").is_none_or(|id| host.plan_description(id).is_some())
 }
 
 /// The same without looking at plans and skills: whether there may be something at an address.

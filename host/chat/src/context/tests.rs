@@ -114,7 +114,7 @@ fn what_a_model_that_failed_has_said_is_not_told_to_the_next() {
 
 #[test]
 fn a_decision_is_heard_after_the_results_that_are_due() {
-    let plan = ChatEvent::Plan { call: "a".into(), plan: "p-1".into() };
+    let plan = ChatEvent::Plan { call: "a".into(), plan: "p-1".into(), description: String::new() };
     let applied = ChatEvent::PlanDecided { plan: "p-1".into(), outcome: PlanOutcome::Applied };
     let events = recorded(vec![
         said("x"),
@@ -160,7 +160,7 @@ fn a_digest_keeps_plans_and_decisions() {
     for number in 0..200 {
         let plan = format!("plan-{number}");
         events.extend([said(&format!("question {number} {}", "x".repeat(400))), asked("m"), call("a"), answered()]);
-        events.push(ChatEvent::Plan { call: "a".into(), plan: plan.clone() });
+        events.push(ChatEvent::Plan { call: "a".into(), plan: plan.clone(), description: String::new() });
         events.extend([ended("a", &"y".repeat(2000)), text("It waits."), answered(), over(Outcome::Done)]);
         if number != 150 {
             events.push(ChatEvent::PlanDecided { plan, outcome: PlanOutcome::Rejected });
@@ -203,7 +203,7 @@ fn a_digest_has_what_was_said_before_another_model_failed_in_the_same_turn() {
 // LLM-3: whether a plan waits is said as it is now, also if it was decided after the events of the digest.
 #[test]
 fn a_digest_knows_of_plans_that_were_decided_since() {
-    let plan = |plan: &str| ChatEvent::Plan { call: "a".into(), plan: plan.into() };
+    let plan = |plan: &str| ChatEvent::Plan { call: "a".into(), plan: plan.into(), description: String::new() };
     let mut events = vec![said("x"), asked("m"), call("a"), answered(), plan("p"), plan("q"), ended("a", "1")];
     events.push(over(Outcome::Done));
     let through = events.len() as u64;
@@ -247,7 +247,7 @@ fn the_oldest_results_of_a_long_turn_are_sent_as_excerpts() {
         let id = format!("c{number}");
         events.extend([asked("m"), call(&id), answered()]);
         if number == 0 {
-            events.push(ChatEvent::Plan { call: id.clone(), plan: "p-1".into() });
+            events.push(ChatEvent::Plan { call: id.clone(), plan: "p-1".into(), description: String::new() });
         }
         events.push(ended(&id, &format!("{number} {}", "x".repeat(10_000))));
     }

@@ -120,7 +120,14 @@ fn plans_belong_to_the_conversation_that_they_were_proposed_in() {
     let store = ConversationStore::in_memory().unwrap();
     let id = store.begin(None).unwrap().id;
     store
-        .append(id, &[said("x"), ChatEvent::Plan { call: "a".into(), plan: "p".into() }, over(Outcome::Done)])
+        .append(
+            id,
+            &[
+                said("x"),
+                ChatEvent::Plan { call: "a".into(), plan: "p".into(), description: "d".into() },
+                over(Outcome::Done),
+            ],
+        )
         .unwrap();
     let fork = store.fork(id, None).unwrap();
     assert_eq!(store.of_plan("p").unwrap(), Some(id), "not to {}", fork.id);
@@ -246,7 +253,7 @@ fn any_event() -> impl Strategy<Value = ChatEvent> {
         ".{0,20}".prop_map(|text| said(&text)),
         ".{0,20}".prop_map(|piece| text(&piece)),
         Just(ChatEvent::Asked { model: "m".into() }),
-        ".{0,9}".prop_map(|plan| ChatEvent::Plan { call: "a".into(), plan }),
+        ".{0,9}".prop_map(|plan| ChatEvent::Plan { call: "a".into(), plan, description: String::new() }),
         ".{0,9}".prop_map(|args| ChatEvent::Call { call: "a".into(), tool: "t".into(), args, mark: None }),
         Just(over(Outcome::Done)),
     ]

@@ -89,9 +89,9 @@ impl Host {
         Ok(plans)
     }
 
-    /// Whether a plan of this id waits.
-    pub fn has_plan(&self, id: &str) -> bool {
-        self.plans.has(id).unwrap_or(false)
+    /// The description of a plan. `None` if no plan of this id waits.
+    pub fn plan_description(&self, id: &str) -> Option<String> {
+        self.plans.description(id).ok().flatten()
     }
 
     /// [`plan`](Self::plan), as `caller` may see it: private values are shown to the home's owner only.

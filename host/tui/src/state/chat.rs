@@ -27,8 +27,8 @@ pub(crate) enum Part {
     Answer { text: String },
     /// A call of a tool.
     Call { call: String, tool: String, args: String, result: Option<(String, bool)> },
-    /// A plan that was proposed, and its outcome.
-    Plan { id: String, outcome: Option<PlanOutcome> },
+    /// A plan that was proposed, with its description, and its outcome.
+    Plan { id: String, description: String, outcome: Option<PlanOutcome> },
     /// A call that waited for a person.
     Approval { tool: String, effect: String, agreed: Option<bool>, id: String },
     /// A feature notified of something; its text was escaped when it was kept.
@@ -43,7 +43,7 @@ impl Part {
             Self::Said(text) | Self::Remark { text, .. } => text.len(),
             Self::Answer { text, .. } | Self::Notification { text, .. } => text.len(),
             Self::Call { args, result, .. } => args.len() + result.as_ref().map_or(0, |(text, _)| text.len()),
-            Self::Plan { .. } => 32,
+            Self::Plan { description, .. } => 32 + description.len(),
             Self::Approval { effect, .. } => effect.len(),
         }
     }
@@ -88,7 +88,7 @@ impl Conversation {
     /// Every plan that was proposed here and waits.
     pub(crate) fn waiting_plans(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Plan { id, outcome: None } => Some(id.as_str()),
+            Part::Plan { id, outcome: None, .. } => Some(id.as_str()),
             _ => None,
         })
     }
@@ -135,10 +135,10 @@ impl Conversation {
                 });
                 open.into_iter().for_each(|agreed| *agreed = Some(decided));
             }
-            ChatEvent::Plan { plan, .. } => self.push(Part::Plan { id: plan, outcome: None }),
+            ChatEvent::Plan { plan, description, .. } => self.push(Part::Plan { id: plan, description, outcome: None }),
             ChatEvent::PlanDecided { plan, outcome: decided } => {
                 for part in &mut self.parts {
-                    if let Part::Plan { id, outcome } = part
+                    if let Part::Plan { id, outcome, .. } = part
                         && *id == plan
                     {
                         *outcome = Some(decided);
@@ -317,14 +317,14 @@ mod tests {
             json!({ "kind": "text", "text": "lo" }),
             json!({ "kind": "call", "call": "1", "tool": "t", "args": "{}" }),
             json!({ "kind": "answered", "model": "m", "stop": "tools", "usage": usage, "cost": 7 }),
-            json!({ "kind": "plan", "call": "1", "plan": "abc" }),
+            json!({ "kind": "plan", "call": "1", "plan": "abc", "description": "Add it." }),
             json!({ "kind": "call_ended", "call": "1", "tool": "t", "result": "done" }),
         ]);
         let parts: Vec<&Part> = conversation.parts.iter().collect();
         let answer = Part::Answer { text: "Hello".into() };
         let call =
             Part::Call { call: "1".into(), tool: "t".into(), args: "{}".into(), result: Some(("done".into(), false)) };
-        let plan = Part::Plan { id: "abc".into(), outcome: None };
+        let plan = Part::Plan { id: "abc".into(), description: "Add it.".into(), outcome: None };
         assert_eq!(parts, [&Part::Said("hi".into()), &answer, &call, &plan]);
         assert_eq!((conversation.waiting_plan(), conversation.is_turn, conversation.cost), (Some("abc"), true, 7));
     }

@@ -106,10 +106,13 @@ fn said(state: &State, part: &Said, columns: usize) -> Vec<Row> {
                 Some((text, false)) => row.put(Look::Dim, "] -> ").put_rest(Look::Dim, text, columns),
             }]
         }
-        Said::Plan { id, outcome: None } => waiting_plan(state, id, columns),
-        Said::Plan { id, outcome: Some(outcome) } => {
+        Said::Plan { id, outcome: None, .. } => waiting_plan(state, id, columns),
+        Said::Plan { id, description, outcome: Some(outcome) } => {
             let row = Row::of(Look::Dim, "  the plan ").put_cut(Look::Dim, id.get(..12).unwrap_or(id), 12);
-            vec![row.put(Look::Strong, format!(": {}", outcome.as_str()))]
+            let row = row.put(Look::Strong, format!(": {}", outcome.as_str()));
+            let what =
+                if description.is_empty() { Vec::new() } else { sentence(Look::Plain, "  ", description, columns) };
+            iter::once(row).chain(what).collect()
         }
         // It stands at the end.
         Said::Approval { agreed: None, .. } => Vec::new(),

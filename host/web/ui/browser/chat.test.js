@@ -50,7 +50,7 @@ ${model.config}`
     await tab.find('.cost', '2,400 tokens in, 68 out')
 
     await tab.press('Apply')
-    await tab.find('.log', 'The plan was applied.')
+    await tab.find('.log', 'The plan was applied: Add the mapping "lamp" to mode Play: OscSend /lamp on OscMessage /chat of any device.')
     assert.equal(peer.received.length, 0, 'nothing was sent before it was applied')
     await play('/chat')
     await peer.came('/lamp')

@@ -113,7 +113,10 @@ fn markdown(view: &ConversationView, events: &[Recorded]) -> String {
             ChatEvent::ApprovalDecided { agreed, .. } => {
                 writeln!(text, "- you {} to it", if *agreed { "agreed" } else { "did not agree" })
             }
-            ChatEvent::Plan { plan, .. } => writeln!(text, "- proposed the plan `{plan}`"),
+            ChatEvent::Plan { plan, description, .. } if description.is_empty() => {
+                writeln!(text, "- proposed the plan `{plan}`")
+            }
+            ChatEvent::Plan { plan, description, .. } => writeln!(text, "- proposed the plan `{plan}`: {description}"),
             ChatEvent::PlanDecided { plan, outcome } => writeln!(text, "- the plan `{plan}`: {}", outcome.as_str()),
             ChatEvent::Notification { feature, text: said, .. } => {
                 let quoted = terminal::excerpt_lines(said, 2000).replace('\n', "\n  > ");

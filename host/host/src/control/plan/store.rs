@@ -277,14 +277,13 @@ impl PlanStore {
         Ok(plans)
     }
 
-    /// Whether a plan of this id waits.
+    /// The description of a plan. `None` if no plan of this id waits.
     ///
     /// # Errors
     /// [`PlanError::Record`].
-    pub fn has(&self, id: &str) -> Result<bool, PlanError> {
-        let query = "SELECT 1 FROM plans WHERE id = ?1 AND expires > ?2";
-        let found = self.record().query_row(query, params![id, ms(self.clock.wall())], |_| Ok(())).optional()?;
-        Ok(found.is_some())
+    pub fn description(&self, id: &str) -> Result<Option<String>, PlanError> {
+        let query = "SELECT description FROM plans WHERE id = ?1 AND expires > ?2";
+        Ok(self.record().query_row(query, params![id, ms(self.clock.wall())], |row| row.get(0)).optional()?)
     }
 
     /// One plan that waits.

@@ -15,7 +15,7 @@ const EVENTS = [
   { number: 7, at: 10, kind: 'approval', call: 'c1', id: 'a1', effect: 'Sends', shown: '90 24 64', phrase: 'synth', expires_in_ms: 1000 },
   { number: 8, at: 11, kind: 'approval_decided', call: 'c1', agreed: true },
   { number: 9, at: 12, kind: 'call_ended', call: 'c1', result: 'sent', failed: false },
-  { number: 10, at: 12, kind: 'plan', plan: 'p1' },
+  { number: 10, at: 12, kind: 'plan', plan: 'p1', description: 'Map it.' },
   { number: 11, at: 13, kind: 'plan_decided', plan: 'p1', outcome: 'applied' },
   { number: 12, at: 13, kind: 'answered', usage: { input: 10, cached: 2, output: 5 }, cost: 700 },
   { number: 13, at: 13, kind: 'answered', usage: { input: 1, cached: 0, output: 1 }, cost: null },
@@ -28,7 +28,7 @@ test('a turn is shown with what it did and cost', () => {
   expect(view.items.map(({ kind }) => kind)).toEqual(['message', 'text', 'call', 'plan', 'ended'])
   expect(view.items[1]).toMatchObject({ text: 'I look.' })
   expect(view.items[2]).toMatchObject({ args: '{}', result: 'sent', approval: { shown: '90 24 64', agreed: true, expires: 1010 } })
-  expect(view.items[3]).toMatchObject({ outcome: 'applied' })
+  expect(view.items[3]).toMatchObject({ outcome: 'applied', description: 'Map it.' })
   expect(view).toMatchObject({ busy: false, model: 'm', cost: 700, unknown: 1, tokens: { input: 11, cached: 2, output: 6 }, last: 15 })
 })
 

@@ -21,7 +21,7 @@ export type Shown =
   | { kind: 'text'; number: number; text: string }
   | { kind: 'reasoning'; number: number; text: string; ended: boolean }
   | Call
-  | { kind: 'plan'; number: number; plan: string; outcome: string | null }
+  | { kind: 'plan'; number: number; plan: string; description: string; outcome: string | null }
   | { kind: 'notification'; number: number; feature: string; text: string }
   | { kind: 'model-failed'; number: number; model: string; error: string }
   | { kind: 'compacted'; number: number; through: number }
@@ -109,7 +109,7 @@ function take(view: View, event: Recorded): void {
       change(items, event.call, (call) => ({ ...call, result: event.result, failed: event.failed ?? false }))
       break
     case 'plan':
-      items.push({ kind: 'plan', number, plan: event.plan, outcome: null })
+      items.push({ kind: 'plan', number, plan: event.plan, description: event.description ?? '', outcome: null })
       break
     case 'plan_decided': {
       const at = items.findLastIndex((item) => item.kind === 'plan' && item.plan === event.plan)
