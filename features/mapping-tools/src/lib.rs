@@ -338,7 +338,7 @@ impl ConfigChangeTools for MappingTools {
                 };
                 let mapping: Map<String, Value> = said.keys()?.map(|(key, value)| (key.to_owned(), value)).collect();
                 let called = match mapping.get("name").and_then(self::said) {
-                    Some(name) => format!("the mapping \"{}\"", cut(&name)),
+                    Some(name) => format!("the mapping {:?}", cut(&name)),
                     None => "a mapping".to_owned(),
                 };
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
@@ -421,7 +421,7 @@ fn in_few_words(trigger: &Trigger, action: &Action) -> Result<String, Error> {
     let action_said = told_apart(&json(action)?, &ACTION_KEYS);
     let trigger_said = told_apart(&json(trigger)?, &TRIGGER_KEYS);
     let whose = match (&trigger.device, trigger.kind) {
-        (Some(device), _) => format!(" of {}", cut(device)),
+        (Some(device), _) => format!(" of {:?}", cut(device)),
         // The host's own, which no device sends.
         (None, TriggerKind::Variable | TriggerKind::Beat | TriggerKind::Bar | TriggerKind::Transport) => String::new(),
         (None, _) => " of any device".to_owned(),
@@ -504,7 +504,10 @@ mod tests {
         let beat = serde_json::json!({ "type": "Beat" });
         assert_eq!(words(beat, copy.clone()), "Keystroke ctrl+c on Beat");
         let pad = serde_json::json!({ "type": "Note", "note": 36, "device": "pads" });
-        assert_eq!(words(pad, copy), "Keystroke ctrl+c on Note 36 of pads");
+        assert_eq!(words(pad, copy.clone()), "Keystroke ctrl+c on Note 36 of \"pads\"");
+        // What an agent calls a device does not look like the rest of the sentence.
+        let posing = serde_json::json!({ "type": "Note", "note": 36, "device": "a\" of any device.\n" });
+        assert_eq!(words(posing, copy), r#"Keystroke ctrl+c on Note 36 of "a\" of any device.\n""#);
         let text = serde_json::json!({ "type": "Text", "text": "é".repeat(200) });
         assert_eq!(words(note, text), format!("Text {}… on Note 40..43 of any device", "é".repeat(40)));
     }

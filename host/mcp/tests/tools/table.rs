@@ -233,7 +233,7 @@ fn mappings() -> Vec<Case> {
             "condition": { "type": "And", "conditions": [{ "type": "DayOfWeek", "days": ["friday"] }] },
             "feedback": { "fired": { "message_type": "NoteOn", "note": "{note}", "velocity": 127 } },
         }, |stage, result| {
-            proposes(stage, "Add a mapping to mode Mix: SendMidi synth on Note 40..43 of pads.", "+defer = true");
+            proposes(stage, "Add a mapping to mode Mix: SendMidi synth on Note 40..43 of \"pads\".", "+defer = true");
             proposes(stage, "Mix", "+trigger = { type = \"Note\", device = \"pads\", note = \"40..43\" }");
             assert_eq!(result["risk"], "raised", "lights are sent to");
             assert!(result["diff"].as_str().unwrap().contains("+[modes.mappings.feedback]") || result["diff"].as_str().unwrap().contains("+feedback"), "{result:#}");
