@@ -5,7 +5,7 @@
 //! file; what they propose is checked by the host, which knows what is valid.
 
 use conductor_feature::json::{Proposed, answer, register, remove, set, unknown};
-use conductor_feature::mapping::{Action, Condition, Feedback, Trigger, TriggerKind};
+use conductor_feature::mapping::{Action, Condition, Feedback, Trigger};
 use conductor_feature::page::{self, After, Page};
 use conductor_feature::planning::Change;
 use conductor_feature::{
@@ -317,7 +317,7 @@ impl ConfigChangeTools for MappingTools {
         match name.as_str() {
             "conductor_create_mapping" => answer(&args, |new: Create| {
                 let place = read(reader)?.next_place(new.mode.as_deref()).map_err(Error::Invalid)?;
-                let what = in_few_words(&new.trigger, &new.action)?;
+                let what = in_few_words(&json(&new.trigger)?, &json(&new.action)?);
                 has_actions(reader, &new.action)?;
                 let Create { mode, trigger, action, name, description, .. } = new;
                 let Create { priority, consume, defer, quantize, retry, condition, feedback, .. } = new;
@@ -347,12 +347,14 @@ impl ConfigChangeTools for MappingTools {
             "conductor_update_mapping" => answer(&args, |new: Update| {
                 let found = read(reader)?.mapping(&new.place).map_err(Error::Invalid)?;
                 new.action.as_ref().map_or(Ok(()), |action| has_actions(reader, action))?;
-                let changes = new.keys()?.map(|(key, value)| set(format!("{}/{key}", new.place), value)).collect();
-                propose(format!("Change the mapping {}.", found.name()), changes)
+                let keys: Vec<(&str, Value)> = new.keys()?.collect();
+                let what = found.with(&keys).in_words();
+                let changes = keys.into_iter().map(|(key, value)| set(format!("{}/{key}", new.place), value)).collect();
+                propose(format!("Change the mapping {what}."), changes)
             }),
             "conductor_delete_mapping" => answer(&args, |One { place }| {
                 let found = read(reader)?.mapping(&place).map_err(Error::Invalid)?;
-                propose(format!("Remove the mapping {}.", found.name()), vec![remove(place)])
+                propose(format!("Remove the mapping {}.", found.in_words()), vec![remove(place)])
             }),
             "conductor_create_mode" => answer(&args, |ModeName { name }| {
                 let place = format!("modes/{}", read(reader)?.modes.len());
@@ -412,21 +414,23 @@ impl PrivilegedTools for MappingTools {
 /// Keys of actions and of triggers by which people tell them apart, the first that is there.
 const ACTION_KEYS: [&str; 8] = ["address", "keys", "text", "mode", "app", "command", "variable", "target"];
 const TRIGGER_KEYS: [&str; 8] = ["note", "cc", "button", "key", "program", "address", "pattern", "variable"];
+/// The triggers that no device sends.
+const HOSTS_OWN: [&str; 4] = ["Variable", "Beat", "Bar", "Transport"];
 /// Characters of such a key's value that are said.
 const MAX_SAID: usize = 40;
 
 /// A mapping in a few words: `OscSend /verse on Note 36 of any device`. They are what it does, not what its name or its
 /// description says that it does: a person decides by them.
-fn in_few_words(trigger: &Trigger, action: &Action) -> Result<String, Error> {
-    let action_said = told_apart(&json(action)?, &ACTION_KEYS);
-    let trigger_said = told_apart(&json(trigger)?, &TRIGGER_KEYS);
-    let whose = match (&trigger.device, trigger.kind) {
-        (Some(device), _) => format!(" of {:?}", cut(device)),
-        // The host's own, which no device sends.
-        (None, TriggerKind::Variable | TriggerKind::Beat | TriggerKind::Bar | TriggerKind::Transport) => String::new(),
-        (None, _) => " of any device".to_owned(),
+fn in_few_words(trigger: &Value, action: &Value) -> String {
+    let kind = |of: &Value| of.get("type").and_then(said).map_or_else(|| "?".to_owned(), |kind| cut(&kind));
+    let (action_said, trigger_said) = (told_apart(action, &ACTION_KEYS), told_apart(trigger, &TRIGGER_KEYS));
+    let kind_of_trigger = kind(trigger);
+    let whose = match trigger.get("device").and_then(said) {
+        Some(device) => format!(" of {:?}", cut(&device)),
+        None if HOSTS_OWN.contains(&&*kind_of_trigger) => String::new(),
+        None => " of any device".to_owned(),
     };
-    Ok(format!("{}{action_said} on {:?}{trigger_said}{whose}", action.kind(), trigger.kind))
+    format!("{}{action_said} on {kind_of_trigger}{trigger_said}{whose}", kind(action))
 }
 
 /// The first characters.
@@ -489,11 +493,7 @@ mod tests {
 
     #[test]
     fn a_mapping_is_told_by_what_tells_it_apart() {
-        let words = |trigger: Value, action: Value| {
-            let trigger = serde_json::from_value(trigger).expect("a trigger");
-            let action = serde_json::from_value(action).expect("an action");
-            in_few_words(&trigger, &action).expect("words")
-        };
+        let words = |trigger: Value, action: Value| in_few_words(&trigger, &action);
         let note = serde_json::json!({ "type": "Note", "note": "40..43" });
         let osc = serde_json::json!({ "type": "OscSend", "target": "127.0.0.1:9000", "address": "/verse" });
         assert_eq!(words(note.clone(), osc), "OscSend /verse on Note 40..43 of any device");

@@ -81,8 +81,20 @@ pub struct Found {
 }
 
 impl Found {
+    /// The same mapping with other values of these keys.
+    pub fn with(mut self, keys: &[(&str, Value)]) -> Self {
+        self.mapping.extend(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        self
+    }
+
+    /// What people call it, and what it does.
+    pub fn in_words(&self) -> String {
+        let part = |key: &str| self.mapping.get(key).unwrap_or(&Value::Null);
+        format!("{:?}: {}", crate::cut(self.name()), crate::in_few_words(part("trigger"), part("action")))
+    }
+
     /// What people call it, or its place; without the full stop of a description, since it goes into a sentence.
-    pub fn name(&self) -> &str {
+    fn name(&self) -> &str {
         let said = ["description", "name"].into_iter().find_map(|key| self.mapping.get(key)?.as_str());
         let said = said.map(|said| said.trim_end_matches('.')).filter(|said| !said.is_empty());
         said.unwrap_or(&self.place)

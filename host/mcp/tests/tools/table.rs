@@ -261,13 +261,13 @@ fn mappings() -> Vec<Case> {
         ]),
         case!("update_mapping", {
             "place": "modes/0/mappings/0", "trigger": { "type": "LongPress", "note": 36 }, "priority": 1, "consume": true,
-        }, |stage, _| proposes(stage, "Change the mapping kick.", "+consume = true"),
+        }, |stage, _| proposes(stage, "Change the mapping \"kick\": ModeChange Mix on LongPress 36 of any device.", "+consume = true"),
         wrong [
             { "place": "modes/0/mappings/1" } => "there is no mapping at",
             { "place": "modes/0/mappings/0" } => "1 to 256 changes",
         ]),
         case!("delete_mapping", { "place": "modes/0/mappings/0" },
-            |stage, _| proposes(stage, "Remove the mapping kick.", "-description = \"kick\""),
+            |stage, _| proposes(stage, "Remove the mapping \"kick\": ModeChange Mix on Note 36 of \"pads\".", "-description = \"kick\""),
             wrong [{ "place": "kick" } => "there is no mapping at"]),
         case!("create_mode", { "name": "Solo" }, |stage, _| proposes(stage, "Add the mode Solo.", "+name = \"Solo\""),
             wrong [{ "name": "Mix" } => "a second mode is called"]),
