@@ -91,6 +91,25 @@ pub struct Unbound {
 }
 
 impl Control {
+    /// The control that an event is of, in the words of the timeline language. `None` if it takes more than one event to tell:
+    /// what a wheel or an address pattern is.
+    pub fn of_event(device: &str, event: &str) -> Option<Self> {
+        let (kind, keys) = match Note::named(event) {
+            Some(Note { number, channel }) => ("key", format!("type = \"Note\", note = {number}, channel = {channel}")),
+            None => {
+                let controller = event.strip_prefix("cc ")?;
+                let number: u8 = controller.split(' ').next()?.parse().ok()?;
+                let channel =
+                    controller.rsplit_once(" ch ").map_or(Some(0), |(_, channel)| channel.parse::<u8>().ok())?;
+                ("controller", format!("type = \"CC\", cc = {number}, channel = {channel}"))
+            }
+        };
+        let toml = format!("trigger = {{ {keys}, device = {} }}", toml::Value::from(device));
+        let (device, kind) = (device.to_owned(), kind.to_owned());
+        let evidence = vec![format!("it sent {event}")];
+        Some(Self { device, kind, evidence, last: event.to_owned(), toml, gestures: Vec::new() })
+    }
+
     /// The gesture that a mapping of the control waits for, unless the control alone is wanted. `None` if none was made.
     pub fn gesture(&self) -> Option<&Gesture> {
         self.gestures.iter().find(|gesture| gesture.kind != "velocity-layer")
@@ -436,6 +455,21 @@ fn bind_output<E>(changes: &mut Vec<Value>, config: &Value, alias: &str, matcher
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_event_tells_a_key_and_a_controller() {
+        let toml = |event: &str| Control::of_event("a \"b\"", event).map(|control| control.toml);
+        let read = |event: &str| -> toml::Table { toml::from_str(&toml(event).unwrap()).unwrap() };
+        let trigger = |text: &str| -> toml::Table { toml::from_str(text).unwrap() };
+        assert_eq!(
+            read("note-off 36 0 ch 9"),
+            trigger("trigger = { type = 'Note', note = 36, channel = 9, device = 'a \"b\"' }")
+        );
+        assert_eq!(read("cc 7 1"), trigger("trigger = { type = 'CC', cc = 7, channel = 0, device = 'a \"b\"' }"));
+        for other in ["pitch-bend 8192", "osc /go 1", "cc", "cc x 1", ""] {
+            assert_eq!(toml(other), None, "{other:?}");
+        }
+    }
 
     /// Tools of a host with a mode Play, and what was asked of them.
     fn tools(asked: &mut Vec<(String, Value)>) -> impl FnMut(&str, &Value) -> Result<Value, Infallible> {

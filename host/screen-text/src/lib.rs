@@ -231,6 +231,23 @@ fn cut_off(escaped: &str, columns: usize) -> String {
     kept
 }
 
+/// The end of a text, escaped, in at most this many columns; one that is cut begins with `…`.
+pub fn end_of(text: &str, columns: usize) -> String {
+    let escaped = escape(text);
+    if escaped.width() <= columns {
+        return escaped.into_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = escaped.char_indices().rev().take_while(|(_, c)| {
+        let width = c.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    });
+    let first = fits.last().map_or(escaped.len(), |(at, _)| at);
+    if columns == 0 { String::new() } else { format!("…{}", &escaped[first..]) }
+}
+
 /// A text of several lines, each escaped and broken to this many columns, at blanks where there are any.
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrapped_line(&line.replace('\t', "    "), columns)).collect()
@@ -291,6 +308,7 @@ mod tests {
             assert_eq!((text(&row).as_str(), row.width()), (shown, 7), "{of:?}");
         }
         assert_eq!(text(&Row::new().right(Look::Plain, 12, 4)), "  12 ");
+        assert_eq!([end_of("abc", 3), end_of("abcd", 3), end_of("音楽", 3), end_of("a", 0)], ["abc", "…cd", "…楽", ""]);
     }
 
     #[test]
@@ -319,9 +337,10 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_hidden_is_left_and_nothing_is_too_wide(of in any::<String>(), columns in 0_usize..40) {
-            let short = cut(&of, columns);
-            prop_assert!(short.width() <= columns, "{short:?}");
-            prop_assert!(!short.chars().any(is_hidden));
+            for short in [cut(&of, columns), end_of(&of, columns)] {
+                prop_assert!(short.width() <= columns, "{short:?}");
+                prop_assert!(!short.chars().any(is_hidden));
+            }
             for line in wrapped(&of, columns) {
                 prop_assert!(!line.chars().any(is_hidden));
                 prop_assert!(line.width() <= columns.max(8), "{line:?}");

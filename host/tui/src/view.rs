@@ -9,7 +9,7 @@ use crate::input::{Command, Context, Screen, key_of};
 use crate::state::layout::{self, BODY, NEEDED};
 use crate::state::overlay::{About, Overlay, Prompt};
 use crate::state::{Extent, Link, State};
-use conductor_screen_text::{Look, Row, cut, wrapped, wrapped_line};
+use conductor_screen_text::{Look, Row, cut, end_of, wrapped, wrapped_line};
 
 mod action;
 mod chat;
@@ -348,23 +348,6 @@ fn or_nothing(lines: Vec<Row>, why: &str) -> Vec<Row> {
 /// Columns of escaped text.
 fn width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
-}
-
-/// The end of a text, escaped, in at most this many columns.
-fn end_of(text: &str, columns: usize) -> String {
-    let escaped = conductor_terminal::escape(text).into_owned();
-    if width(&escaped) <= columns {
-        return escaped;
-    }
-    let mut left = columns.saturating_sub(1);
-    let fits = escaped.char_indices().rev().take_while(|(_, c)| {
-        let width = unicode_width::UnicodeWidthChar::width(*c).unwrap_or(0);
-        let fits = width <= left;
-        left = left.saturating_sub(width);
-        fits
-    });
-    let first = fits.last().map_or(escaped.len(), |(at, _)| at);
-    if columns == 0 { String::new() } else { format!("…{}", &escaped[first..]) }
 }
 
 /// `12.5`, `0.3`, `1200`: a rate in few columns.

@@ -10,10 +10,7 @@ const WORDS: [(&str, &str); 8] = [
     ("port", "one way into or out of a device; the keys and the lights of one device are often two"),
     ("source", "a device that events come from"),
     ("binding", "a name for a device, and how its ports are recognized; mappings and lights use the name"),
-    (
-        "unbound",
-        "a source without a binding: it is heard, but no mapping can name it; mapping a control of it adds one",
-    ),
+    ("unbound", "a source without a binding: no mapping can name it; mapping a control of it adds one"),
     ("mapping", "what a control does, in one mode or in all"),
     ("rule", "a mapping that is in force"),
     ("plan", "a change of the configuration that waits for a person"),

@@ -61,12 +61,9 @@ pub(super) fn plan(view: &PlanView, columns: usize) -> Vec<Row> {
     let files = plan.touched_files.join(", ");
     let about = format!("{} of {files}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.in_words());
     lines.extend(sentence(risk(plan.risk.level), "  ", &about, columns));
-    let (bullet, look) = match plan.risk.level {
-        level @ Level::Privileged => (level.bullet(), Look::Doubt),
-        level => (level.bullet(), Look::Plain),
-    };
+    let look = if plan.risk.level == Level::Privileged { Look::Doubt } else { Look::Plain };
     for note in &plan.risk.notes {
-        lines.extend(sentence(look, "  ", &format!("{bullet} {note}"), columns));
+        lines.extend(sentence(look, "  ", &format!("{} {note}", plan.risk.level.bullet()), columns));
     }
     lines.extend(sentence(Look::Plain, "  ", &rehearsal.summary(), columns));
     for Difference { device, event, was, would_be, .. } in &rehearsal.shown {
