@@ -12,6 +12,9 @@ pub struct Incoming {
     matches: Vec<String>,
 }
 
+/// Of an event that is no OSC message, or of one of which nothing is needed.
+pub static NOTHING: Incoming = Incoming { message: None, matches: Vec::new() };
+
 impl Incoming {
     /// Asks the host for what is needed of the event that an action is performed for.
     pub fn of_event(needs: Needs) -> Self {

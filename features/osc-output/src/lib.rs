@@ -14,7 +14,7 @@ pub mod incoming;
 pub mod message;
 pub mod params;
 
-use incoming::Incoming;
+use incoming::{Incoming, NOTHING};
 use message::Message;
 use params::Params;
 
@@ -92,15 +92,17 @@ impl Actions for OscOutput {
             } else {
                 ""
             };
-            let incoming = Incoming::of_event(needs);
-            let packet = sending.message.packet(&event, name, &incoming).map_err(Error::Failed)?;
+            let asked = needs.is_of_osc().then(|| Incoming::of_event(needs));
+            let incoming = asked.as_ref().unwrap_or(&NOTHING);
+            let packet = sending.message.packet(&event, name, incoming).map_err(Error::Failed)?;
             // One target that is away must not keep the packet from the others.
-            let mut result = Ok(());
+            let mut failed = None;
             for target in &sending.targets {
-                let sent = target.send(packet);
-                result = result.and(sent);
+                if let Err(error) = target.send(packet) {
+                    failed.get_or_insert(error);
+                }
             }
-            result
+            failed.map_or(Ok(()), Err)
         })
     }
 

@@ -131,6 +131,11 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// Whether it is anything that only an OSC message has.
+    pub fn is_of_osc(self) -> bool {
+        self.message || self.matches > 0
+    }
+
     fn osc(&mut self, number: OscNumber) {
         match number {
             OscNumber::Arg(_) => self.message = true,
@@ -158,23 +163,20 @@ impl Needs {
 
 /// Where the parts of a message come from.
 struct Source<'e> {
-    event: Inputs,
-    kind: u8,
+    event: &'e Event,
     name: &'e str,
     incoming: &'e Incoming,
 }
 
 impl<'e> Source<'e> {
-    fn new(event: &Event, name: &'e str, incoming: &'e Incoming) -> Self {
-        let channel = if event.channel == NO_CHANNEL { -1.0 } else { event.channel.into() };
-        let inputs = Inputs {
-            value: event.value,
-            unit: event.unit.into(),
-            position: event.position.into(),
-            number: event.number.into(),
-            channel,
-        };
-        Self { event: inputs, kind: event.kind, name, incoming }
+    fn new(event: &'e Event, name: &'e str, incoming: &'e Incoming) -> Self {
+        Self { event, name, incoming }
+    }
+
+    fn inputs(&self) -> Inputs {
+        let Event { value, unit, position, number, channel, .. } = *self.event;
+        let channel = if channel == NO_CHANNEL { -1.0 } else { channel.into() };
+        Inputs { value, unit: unit.into(), position: position.into(), number: number.into(), channel }
     }
 
     /// Appends what a name stands for that is a text.
@@ -193,7 +195,7 @@ impl Slots for Source<'_> {
         match OscNumber::in_slot(slot) {
             Some(OscNumber::Arg(at)) => self.incoming.arg_number(at),
             Some(OscNumber::Match(at)) => self.incoming.match_number(at),
-            None => self.event.slot(slot),
+            None => self.inputs().slot(slot),
         }
     }
 }
@@ -225,7 +227,7 @@ fn number(expression: &Expression, tag: Tag, source: &Source<'_>) -> OscType {
     match tag {
         Tag::Natural { always, of_whole_values } => {
             let has_whole_value =
-                !matches!(source.kind, kind::OSC | kind::GAMEPAD_STICK | kind::GAMEPAD_TRIGGER | kind::VARIABLE);
+                !matches!(source.event.kind, kind::OSC | kind::GAMEPAD_STICK | kind::GAMEPAD_TRIGGER | kind::VARIABLE);
             if always || of_whole_values && has_whole_value {
                 OscType::Int(value as i32)
             } else {
