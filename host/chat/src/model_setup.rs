@@ -40,8 +40,8 @@ pub struct NewModel {
     pub provider: String,
     /// The model, as the API calls it.
     pub model: String,
-    /// Its name under `[models]`. Default: the provider's; if that is taken, or the provider is a kind of API and no
-    /// company's, one made of the model's.
+    /// Its name under `[models]`. Default: the provider's; if that is taken, or `url` is not the provider's own address,
+    /// one made of the model's.
     #[serde(default)]
     pub name: Option<String>,
     /// The base URL of the API. Default: the provider's own.
@@ -106,7 +106,10 @@ impl Models {
                 )));
             }
             Some(name) => name.clone(),
-            None => free_name(&view, &new.model, |name| self.configured().contains_key(name)),
+            None => {
+                let of_provider = is_own(&view, new.url.as_deref()).then_some(view.name.as_str());
+                free_name(of_provider, &new.model, |name| self.configured().contains_key(name))
+            }
         };
         // The provider's own key at its own address needs no line in the configuration.
         let secret = new.secret.as_ref().filter(|id| new.url.is_some() || view.secret.as_ref() != Some(id));
@@ -271,17 +274,15 @@ fn lacking(grants: &Grants, purpose: &str, site: &HostPattern, secret: Option<&s
     words
 }
 
-/// A name under `[models]` that is not taken: the name of a provider with an address of its own, else the model's, else
-/// the model's with a number.
-fn free_name(provider: &ProviderView, model: &str, is_taken: impl Fn(&str) -> bool) -> String {
+/// A name under `[models]` that is not taken: the provider's, where its own API is asked; else the model's, else the
+/// model's with a number.
+fn free_name(provider: Option<&str>, model: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let short: String = model.rsplit('/').next().unwrap_or(model).chars().map(plain).take(MAX_NAME).collect();
     // What of it can't stand in a name is a hyphen, and a name of hyphens alone says nothing.
     let short = if short.chars().all(|c| c == '-') { "model".to_owned() } else { short };
     let numbered = (2..).map(|number| format!("{short}-{number}"));
-    // Without an address of its own a provider is a kind of API: its name says nothing of who answers.
-    let own = provider.url.is_some().then(|| provider.name.clone());
-    let mut names = own.into_iter().chain([short.clone()]).chain(numbered);
+    let mut names = provider.map(str::to_owned).into_iter().chain([short.clone()]).chain(numbered);
     names.find(|name| !is_taken(name)).unwrap_or_default()
 }
 
@@ -384,16 +385,15 @@ mod tests {
 
     #[test]
     fn a_name_is_the_providers_then_the_models_then_a_number() {
-        let vendor = view();
-        let free = |taken: &[&str]| free_name(&vendor, "vendor/model.1:free", |name| taken.contains(&name));
+        let free = |taken: &[&str]| free_name(Some("anthropic"), "vendor/model.1:free", |name| taken.contains(&name));
         assert_eq!(free(&[]), "anthropic");
         assert_eq!(free(&["anthropic"]), "model-1-free");
         assert_eq!(free(&["anthropic", "model-1-free"]), "model-1-free-2");
         for nameless in ["", "vendor/", "模型"] {
-            assert_eq!(free_name(&vendor, nameless, |name| name == "anthropic"), "model");
+            assert_eq!(free_name(Some("anthropic"), nameless, |name| name == "anthropic"), "model");
         }
-        let kind_of_api = ProviderView { name: "openai-compatible".into(), url: None, ..view() };
-        assert_eq!(free_name(&kind_of_api, "qwen3:8b", |_| false), "qwen3-8b");
-        assert_eq!(free_name(&kind_of_api, "qwen3:8b", |name| name == "qwen3-8b"), "qwen3-8b-2");
+        // Who answers at another address than the provider's own, its name does not say.
+        assert_eq!(free_name(None, "qwen3:8b", |_| false), "qwen3-8b");
+        assert_eq!(free_name(None, "qwen3:8b", |name| name == "qwen3-8b"), "qwen3-8b-2");
     }
 }
