@@ -28,6 +28,11 @@ impl DeviceLight {
         self.values.iter().filter(|(name, _)| name != "off")
     }
 
+    /// What this value is called. `None` if it has no name.
+    pub fn name_of(&self, value: u8) -> Option<&str> {
+        self.values.iter().find(|(_, known)| *known == value).map(|(name, _)| name.as_str())
+    }
+
     /// The value at which it is dark.
     pub fn off(&self) -> u8 {
         self.values.iter().find(|(name, _)| name == "off").map_or(OFF, |(_, value)| *value)

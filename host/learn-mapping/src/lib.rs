@@ -208,6 +208,8 @@ pub struct HeldLight {
     pub channel: Option<u8>,
     /// What it shows while the control is held.
     pub on: u8,
+    /// What its profile calls that. `None` if it has no name for it.
+    pub colour: Option<String>,
     /// What it shows otherwise.
     pub off: u8,
     /// The matcher of the output that the device's binding gets; `None` if it has one.
@@ -221,6 +223,7 @@ impl HeldLight {
             is_controller: known.is_some_and(|light| light.is_controller),
             channel: known.and_then(|light| light.channel),
             on,
+            colour: known.and_then(|light| light.name_of(on)).map(str::to_owned),
             off: known.map_or(0, DeviceLight::off),
             output: None,
         }
@@ -308,7 +311,9 @@ pub fn propose<E>(
             mapping["feedback"]["target"] = json!(device);
         }
     }
-    let lit = if light.is_some() { ", with a light while it is held" } else { "" };
+    let lit = light.map_or_else(String::new, |(light, _)| {
+        format!(", with its light {} while it is held", light.colour.as_deref().unwrap_or("on"))
+    });
     let description = match unbound {
         Some(_) => format!("Bind {device}, and map {what}{lit}."),
         None if !changes.is_empty() => format!("Bind an output to {device}, and map {what}{lit}."),
@@ -541,13 +546,14 @@ mod tests {
         let mut learned = moved(unbound);
         learned.controls[0].last = "note-off 36 0 ch 9".into();
         let action = json!({ "type": "Suppress" });
-        let light = HeldLight { is_controller: false, channel: None, on: 5, off: 0, output };
+        let colour = Some("green".to_owned());
+        let light = HeldLight { is_controller: false, channel: None, on: 5, colour, off: 0, output };
         let light = Some(&light);
         let wanted = MappingRequest { action: &action, text: "Suppress", name: "pad", mode: None, any, light };
         propose(&mut tools(&mut asked), || Ok(config.to_owned()), &learned, &learned.controls[0], wanted)?;
         let (tool, args) = asked.pop().unwrap();
         assert_eq!(tool, "conductor_batch_changes");
-        assert!(args["description"].as_str().unwrap().ends_with("with a light while it is held."), "{args}");
+        assert!(args["description"].as_str().unwrap().ends_with("with its light green while it is held."), "{args}");
         Ok(args["changes"].clone())
     }
 

@@ -142,7 +142,7 @@ fn the_status_says_where_to_begin_while_nothing_is_mapped() {
     let mut status = host::status("Play");
     status["rules"] = serde_json::json!(0);
     shell.hear(FromHost::Connected(Box::new(host::read(status))));
-    assert!(shell.shows("nothing is mapped yet: on screen 2, m maps what you move"), "{}", shell.screen());
+    assert!(shell.shows("nothing is mapped yet: on screen 2, move a control, then m maps it"), "{}", shell.screen());
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn events_are_lines_with_their_protocol_channel_and_rules() {
     assert_eq!(line("osc /fader"), "    89.500 OSC  desk      osc /fader 0.5         no rule");
     assert_eq!(
         line("Unbound"),
-        format!("── Unbound sources (1), sources m: map what one sends, ?: the words {}", "─".repeat(12))
+        format!("── Unbound sources (1) move a control, m maps it; ? explains the words {}", "─".repeat(9))
     );
     assert_eq!(line("pads   "), " ● pads                   midi      0.5/s        1 note-on");
     // Two seconds later nothing is alight, and the rate is none.

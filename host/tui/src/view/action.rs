@@ -61,7 +61,7 @@ fn actions(state: &State, line: &str, columns: usize) -> Part {
     if sends_midi(kind) {
         lines.extend(field("outputs", Look::Plain, &outputs(state), columns));
     }
-    let head = title("Actions").put(Look::Dim, r#"choose one, or TYPE VALUE or TYPE { key = "text", other = 1 } "#);
+    let head = title("Actions").put(Look::Dim, r#"Up, Down and Enter, or type: TYPE { key = "text", other = 1 } "#);
     match at {
         Some(at) => Part::list(head, lines, before + at, ""),
         None => Part::text(head, lines, 0),

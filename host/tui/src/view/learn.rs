@@ -11,7 +11,8 @@ use crate::state::learn::Listening;
 pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
     let learn = &state.learn;
     let head = match (&learn.listening, &learn.device) {
-        (Listening::No, _) => title("Learn").put(Look::Dim, "nothing is listened to "),
+        (Listening::No, _) if learn.learned.controls.is_empty() => title("Learn").put(Look::Dim, "not listening "),
+        (Listening::No, _) => title("Learn").put(Look::Dim, "what was moved "),
         (Listening::Starting, _) => title("Learn").put(Look::Doubt, "starting "),
         (Listening::Yes { .. }, None) => title("Learn").put(Look::Good, "move a control of any device "),
         (Listening::Yes { .. }, Some(device)) => {

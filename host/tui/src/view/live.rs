@@ -16,8 +16,8 @@ pub(super) fn parts(state: &State, columns: usize, rows: usize) -> (Option<Part>
         count => {
             let map = key_of(Context::Live, Command::Map);
             let keys = key_of(Context::Everywhere, Command::Keys);
-            let hint = format!("{map}: map what one sends, {keys}: the words ");
-            title("Unbound sources").put(Look::Doubt, format!("({count}), sources ")).put(Look::Dim, hint)
+            let hint = format!("move a control, {map} maps it; {keys} explains the words ");
+            title("Unbound sources").put(Look::Doubt, format!("({count}) ")).put(Look::Dim, hint)
         }
     };
     let lines = sources.iter().map(|one| source(one, columns)).collect();

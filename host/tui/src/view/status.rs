@@ -46,7 +46,7 @@ fn lines(status: &Status, columns: usize) -> Vec<Row> {
     if status.rules == 0 && status.refused.is_none() {
         let live = key_of(Context::Everywhere, Command::Show(Screen::Live));
         let map = key_of(Context::Live, Command::Map);
-        say("", Look::Doubt, &format!("nothing is mapped yet: on screen {live}, {map} maps what you move"));
+        say("", Look::Doubt, &format!("nothing is mapped yet: on screen {live}, move a control, then {map} maps it"));
     }
     if let Some(refused) = &status.refused {
         say("", Look::Bad, &format!("refused: {refused}; `conductor config validate` says why"));
