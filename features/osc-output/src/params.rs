@@ -60,7 +60,7 @@ pub const SCHEMA: &str = r#"{
   "required": ["target", "address"],
   "properties": {
     "target": {
-      "description": "Where to send: a binding with an output, or host:port, or a list of them. A binding is named by its alias. Each must be covered by a grant.",
+      "description": "Where to send: host:port, or the name of a binding with an output, or a list of them. Each must be covered by a grant.",
       "examples": ["127.0.0.1:9000"],
       "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
     },
@@ -70,7 +70,7 @@ pub const SCHEMA: &str = r#"{
       "type": "string", "pattern": "^(/|\\{address\\})"
     },
     "args": {
-      "description": "What goes along with the address; left out, how far the control is, from 0.0 to 1.0. Numbers, booleans and text go as they are; text may hold expressions in braces. An expression that is all of the text is a number: an int32 if it is whole for every event, else a float, or of the type written behind a colon: i int32, h int64, f float, d double, s text. {value -> -60..10 dB} is scaled. Of an OSC message {arg0} is the argument with its own type (nil if there is none), {args} all of them, {match1} what the first wildcard of the trigger's pattern matched, as text.",
+      "description": "The values to send. Left out: how far the control is moved or how hard it is pressed, from 0.0 to 1.0. Numbers, booleans and text go as they are; text may hold expressions in braces. An expression that is all of the text is a number: an int32 if it is whole for every event, else a float, or of the type written behind a colon: i int32, h int64, f float, d double, s text. {value -> -60..10 dB} is scaled. Of an OSC message {arg0} is the argument with its own type (nil if there is none), {args} all of them, {match1} what the first wildcard of the trigger's pattern matched, as text.",
       "type": "array", "items": {"type": ["number", "boolean", "string"]}, "default": ["{unit}"], "examples": [[1, "on"]]
     }
   }

@@ -84,8 +84,8 @@ impl Rehearsal {
         let tried = format!("tried on {} since the last change", plural(self.events, "event"));
         match self.different {
             _ if self.events == 0 => "no event has come since the last change that it could be tried on".to_owned(),
-            0 => format!("{tried}: nothing would have been done otherwise"),
-            other => format!("{tried}: {other} would have done something else"),
+            0 => format!("{tried}: with it, all of them do the same as before"),
+            other => format!("{tried}: with it, {other} do something else than before"),
         }
     }
 
