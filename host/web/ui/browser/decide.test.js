@@ -58,10 +58,10 @@ describe('a decision', { concurrency: false }, () => {
 
   test('how far a plan reaches is said beside it', async () => {
     await proposed('Type something.', 1, { name: 'types', trigger: { type: 'OscMessage', address: '/type' }, action: { type: 'Text', text: 'ls\n' } })
-    await tab.find('[data-plan] .badge.warn', 'worth a look')
-    await tab.find('[data-plan] [data-risk]', 'Nothing is wrong with it')
+    await tab.find('[data-plan] .badge', 'new or changed')
+    await tab.find('[data-plan] [data-risk]', 'for the first time')
     await tab.find('[data-plan] [data-by]', 'proposed by you, on this computer')
-    await tab.find('[data-plan] .note', 'into whatever application is in front')
+    await tab.find('[data-plan] [data-notes]', 'into whatever application is in front')
     await tab.click('button', 'Reject')
     await tab.find('.notice', 'Rejected: Type something.')
   })
@@ -91,7 +91,7 @@ describe('a decision', { concurrency: false }, () => {
     await tab.find('[data-plan] .badge.bad', 'privileged')
     await tab.find('[data-plan] .note', 'starts a program')
     await tab.find('button:disabled', 'Apply')
-    await tab.enter('type the first digits of its id', id.slice(0, 6) === '000000' ? '111111' : '000000')
+    await tab.enter('does not apply a privileged plan', id.slice(0, 6) === '000000' ? '111111' : '000000')
     await tab.find('button:disabled', 'Apply')
     assert.deepEqual(await tab.violations(), [])
     await tab.apply()

@@ -203,7 +203,7 @@ describe('everyone', { concurrency: false }, () => {
       await clean('a model that is added')
       await tab.escape()
       await tab.click('[data-model="scripted"] button', 'Remove')
-      await tab.find('dialog [data-plan] .note', 'removes the model')
+      await tab.find('dialog [data-plan] [data-notes]', 'removes the model')
       await clean('a model that is removed')
       await tab.escape()
       await tab.click('[data-profile="Studio"] button', 'Change')

@@ -60,7 +60,7 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await tab.find('dialog button', 'Apply')
     if (await plan.evaluate((one) => one.querySelector('input[maxlength]') !== null)) {
       const id = await plan.evaluate((one) => one.dataset.plan)
-      await tab.type('type the first digits of its id', id.slice(0, 6))
+      await tab.type('does not apply a privileged plan', id.slice(0, 6))
       await tab.find('dialog button:not(:disabled)', 'Apply')
     }
     await tab.press('Apply')
@@ -198,7 +198,7 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await tab.go(`plans/${id}`)
     await tab.find('[data-plan] .badge.bad', 'privileged')
     await tab.find('button:disabled', 'Apply')
-    await tab.type('type the first digits of its id', id.slice(0, 6))
+    await tab.type('does not apply a privileged plan', id.slice(0, 6))
     await tab.find('button:not(:disabled)', 'Apply')
     await tab.press('Apply')
     await tab.find('.notice', 'Applied: Start a program.')
@@ -380,7 +380,7 @@ describe('by keyboard alone', { concurrency: false }, () => {
     await tab.type('Address of the API', model.url)
     await tab.offered('model-key')
     await tab.type('Key', 'model-key')
-    await tab.press('Go on')
+    await tab.press('Continue')
     await tab.find('dialog h3', `Let openai-compatible send requests to 127.0.0.1:${model.port}, with the key model-key?`)
     assert.equal(model.keys.length, 0, 'nothing is asked before the person agrees')
     await tab.type('variable of the host', 'SHELL_TEST_KEY')

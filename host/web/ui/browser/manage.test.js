@@ -119,7 +119,7 @@ describe('features and models', { concurrency: false }, () => {
     await on.choose('Provider', 'openai-compatible')
     await on.enter('Address of the API', model.url)
     await on.choose('Key', 'model-key')
-    await on.click('dialog button', 'Go on')
+    await on.click('dialog button', 'Continue')
     await on.find('dialog h3', `Let openai-compatible send requests to 127.0.0.1:${model.port}, with the key model-key?`)
   }
 
@@ -206,7 +206,7 @@ describe('features and models', { concurrency: false }, () => {
   test('a model is removed with its key and what was granted for it', async () => {
     await tab.go('settings')
     await tab.click('[data-model="large"] button', 'Remove')
-    await tab.find('dialog [data-plan] .note', 'removes the model')
+    await tab.find('dialog [data-plan] [data-notes]', 'removes the model')
     await tab.escape()
     await until('the plan does not wait on', async () => (await stage.ask('GET', '/v1/plans')).length === 0)
     await tab.click('[data-model="large"] button', 'Remove')

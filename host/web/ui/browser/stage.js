@@ -497,7 +497,7 @@ export class Tab {
     const id = await (await this.find('[data-plan]')).evaluate((one) => one.dataset.plan)
     await this.find('[data-plan] button', 'Apply')
     const isPrivileged = await this.page.evaluate((id) => document.querySelector(`[data-plan="${id}"] input[maxlength]`) !== null, id)
-    if (isPrivileged) await this.enter('type the first digits of its id', id.slice(0, 6))
+    if (isPrivileged) await this.enter('does not apply a privileged plan', id.slice(0, 6))
     await this.click('[data-plan] button', 'Apply')
   }
 

@@ -109,7 +109,7 @@ ${model.configOf({ first: 'm-1', second: 'm-2' })}`
     await tab.find(`${row}:not(.lit) .badge`, 'working')
     await play('/here')
     await tab.find(`${row}.lit`)
-    await tab.find(row, '1 events')
+    await tab.find(row, '1 event')
     assert.deepEqual(await tab.violations(), [])
 
     const other = await stage.tab()
@@ -120,7 +120,7 @@ ${model.configOf({ first: 'm-1', second: 'm-2' })}`
     await other.find(`${row}.lit`)
     await other.click(`${row} button`, 'Map')
     await other.find('dialog code', '/there')
-    await other.find('dialog label', 'It gets one of this name first')
+    await other.find('dialog label', 'The name of this device in mappings')
     assert.deepEqual(await other.violations(), [])
     assert.deepEqual(await other.wrong(), [])
     await other.page.close()

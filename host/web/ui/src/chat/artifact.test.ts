@@ -6,7 +6,7 @@ import { artifacts } from './artifact'
 import type { Call } from './conversation'
 
 const call = (number: number, tool: string, result: string | null = '{}', failed = false): Call => ({
-  kind: 'call', number, id: `call-${number}`, tool, args: '{}', result, failed, approval: null,
+  kind: 'call', number, id: `call-${number}`, tool, args: '{}', result, failed, proposed: false, approval: null,
 })
 
 test('of each kind the last picture is shown, behind the call that it is of', () => {

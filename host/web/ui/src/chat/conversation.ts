@@ -11,6 +11,8 @@ export interface Call {
   args: string | null
   result: string | null
   failed: boolean
+  /** Whether it proposed a plan. */
+  proposed: boolean
   /** What a person is asked about it; with the answer once there is one. */
   approval: { id: string; effect: string; shown: string; phrase: string | null; agreed: boolean | null; at: number; expires: number } | null
 }
@@ -89,11 +91,11 @@ function take(view: View, event: Recorded): void {
       break
     }
     case 'call_begun':
-      items.push({ kind: 'call', number, id: event.call, tool: event.tool, args: null, result: null, failed: false, approval: null })
+      items.push({ kind: 'call', number, id: event.call, tool: event.tool, args: null, result: null, failed: false, proposed: false, approval: null })
       break
     case 'call': {
       const known = change(items, event.call, (call) => ({ ...call, tool: event.tool, args: event.args }))
-      if (!known) items.push({ kind: 'call', number, id: event.call, tool: event.tool, args: event.args, result: null, failed: false, approval: null })
+      if (!known) items.push({ kind: 'call', number, id: event.call, tool: event.tool, args: event.args, result: null, failed: false, proposed: false, approval: null })
       break
     }
     case 'approval': {
@@ -109,6 +111,7 @@ function take(view: View, event: Recorded): void {
       change(items, event.call, (call) => ({ ...call, result: event.result, failed: event.failed ?? false }))
       break
     case 'plan':
+      change(items, event.call, (call) => ({ ...call, proposed: true }))
       items.push({ kind: 'plan', number, plan: event.plan, description: event.description ?? '', outcome: null })
       break
     case 'plan_decided': {

@@ -13,7 +13,7 @@ afterEach(() => {
 })
 
 function show(result: string, failed: boolean) {
-  const call: Call = { kind: 'call', number: 1, id: 'c1', tool: 'conductor_create_mapping', args: '{}', result, failed, approval: null }
+  const call: Call = { kind: 'call', number: 1, id: 'c1', tool: 'conductor_create_mapping', args: '{}', result, failed, proposed: false, approval: null }
   page = mount(CallCard, { target: document.body, props: { call, conversation: 1 } })
   flushSync()
   const texts = [...document.querySelectorAll('pre')].map((one) => one.textContent)

@@ -37,7 +37,7 @@ function choose(which: number, value: string) {
 
 test('of a mapping that is made only what it shows once it is touched is asked', () => {
   const props = show(null, null, false)
-  expect(chosen()).toEqual(['nothing'])
+  expect(chosen()).toEqual(['no light'])
   choose(0, '21')
   expect([props.value, props.idle]).toEqual([21, null])
 })
