@@ -44,6 +44,11 @@ ${model.config}`
     await tab.find('[data-plan]', '/lamp')
     await tab.find('.said', 'It waits for you.')
     await tab.find('[role=status]', 'The model has answered.')
+    const isSeen = () => tab.page.evaluate(() => {
+      const [log, title] = ['.log', '.log [data-plan] h2'].map((one) => document.querySelector(one).getBoundingClientRect())
+      return title.top >= log.top && title.bottom <= log.bottom
+    })
+    await until('what the plan does is in sight', isSeen)
     assert.deepEqual(await tab.violations(), [])
     assert.equal(JSON.stringify(model.asked[0]).includes(SENTENCE), true, 'the model got the sentence')
     await play('/chat')
