@@ -144,7 +144,7 @@ fn a_person_sees_what_goes_with_a_mode() {
     let args = json!({ "place": "modes/0/mappings/0" });
     let plan = propose(&home, "conductor_delete_mapping", args).unwrap();
     let shown = done(&home, &["plan", "show", &plan]);
-    assert!(shown.contains("! removes modes/0/mappings/0 (kick)"), "{shown}");
+    assert!(shown.contains("- removes modes/0/mappings/0 (kick)"), "{shown}");
     assert!(shown.contains("no event has come since the last change"), "{shown}");
 }
 
