@@ -71,7 +71,7 @@ fn a_plan_is_shown_applied_undone_and_redone() {
     assert_eq!(text(&home), SHOW, "nothing has changed yet");
 
     let shown = done(&home, &["plan", "show", &plan[..8]]);
-    assert!(shown.contains("on Note 40."), "{shown}");
+    assert!(shown.contains("on Note 40 of any device."), "{shown}");
     assert!(shown.contains("+trigger = { type = \"Note\", note = 40 }"), "{shown}");
     assert!(done(&home, &["plan", "list"]).contains(&plan[..12]));
 
