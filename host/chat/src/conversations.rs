@@ -129,7 +129,6 @@ impl Conversations {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime =
             runtime.worker_threads(WORKERS).max_blocking_threads(DISK_THREADS).thread_name("chat").enable_time();
-        runtime.on_thread_start(conductor_scheduling::background_thread);
         let runtime = runtime.build().inspect_err(|error| tracing::error!("no turn can be run: {error}")).ok();
         Self {
             store: Arc::new(store),

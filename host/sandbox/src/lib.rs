@@ -165,7 +165,6 @@ impl Sandbox {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(CONTROL_THREADS)
             .thread_name("control")
-            .on_thread_start(conductor_scheduling::background_thread)
             .enable_io()
             .enable_time()
             .build()?;

@@ -5,7 +5,6 @@
 //! - The clock that stops guests calls [`clock_thread`]: it must run while an event thread is busy with a guest.
 //! - A thread that runs a feature's slow calls or answers a client calls [`time_slice::shorten`] at most: what others wrote
 //!   never has priority over other programs.
-//! - A thread of conversations, of features' tools or of other work that no event waits for calls [`background_thread`].
 //! - A thread that sleeps until something is due calls [`timer_slack::remove`].
 //!
 //! All of it is Linux's. Elsewhere these functions do nothing.
@@ -15,7 +14,6 @@
 
 #[cfg(target_os = "linux")]
 mod attributes;
-mod background;
 #[cfg(target_os = "linux")]
 mod overrun;
 mod realtime;
@@ -36,7 +34,6 @@ pub mod timer_slack;
 
 use std::cell::Cell;
 
-pub use background::background_thread;
 pub use realtime::{Grant, release_child, take_overruns, try_realtime};
 
 /// What the threads of this process may ask for.
