@@ -338,7 +338,7 @@ impl ConfigChangeTools for MappingTools {
                 };
                 let mapping: Map<String, Value> = said.keys()?.map(|(key, value)| (key.to_owned(), value)).collect();
                 let called = match mapping.get("name").and_then(self::said) {
-                    Some(name) => format!("the mapping {:?}", cut(&name)),
+                    Some(name) => format!("the mapping {}", quoted(&name)),
                     None => "a mapping".to_owned(),
                 };
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
@@ -426,20 +426,29 @@ fn in_few_words(trigger: &Value, action: &Value) -> String {
     let (action_said, trigger_said) = (told_apart(action, &ACTION_KEYS), told_apart(trigger, &TRIGGER_KEYS));
     let kind_of_trigger = kind(trigger);
     let whose = match trigger.get("device").and_then(said) {
-        Some(device) => format!(" of {:?}", cut(&device)),
+        Some(device) => format!(" of {}", quoted(&device)),
         None if HOSTS_OWN.contains(&&*kind_of_trigger) => String::new(),
         None => " of any device".to_owned(),
     };
     format!("{}{action_said} on {kind_of_trigger}{trigger_said}{whose}", kind(action))
 }
 
-/// The first characters.
+/// The first characters. Control characters are escaped: a plan's title is one line.
 fn cut(text: &str) -> String {
-    let mut shown: String = text.chars().take(MAX_SAID).collect();
-    if shown.len() < text.len() {
+    let first = text.chars().take(MAX_SAID);
+    let mut shown: String =
+        first.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() }).collect();
+    if text.chars().nth(MAX_SAID).is_some() {
         shown.push('…');
     }
     shown
+}
+
+/// The first characters in quotes, for what others chose: it does not look like the rest of the sentence.
+fn quoted(text: &str) -> String {
+    let first: String = text.chars().take(MAX_SAID).collect();
+    let more = if first.len() < text.len() { "…" } else { "" };
+    format!("{:?}", first + more)
 }
 
 /// A text, a number, or several of them; `None` for anything else, and where nothing is in it.
@@ -505,9 +514,10 @@ mod tests {
         assert_eq!(words(beat, copy.clone()), "Keystroke ctrl+c on Beat");
         let pad = serde_json::json!({ "type": "Note", "note": 36, "device": "pads" });
         assert_eq!(words(pad, copy.clone()), "Keystroke ctrl+c on Note 36 of \"pads\"");
-        // What an agent calls a device does not look like the rest of the sentence.
         let posing = serde_json::json!({ "type": "Note", "note": 36, "device": "a\" of any device.\n" });
         assert_eq!(words(posing, copy), r#"Keystroke ctrl+c on Note 36 of "a\" of any device.\n""#);
+        let lines = serde_json::json!({ "type": "Text", "text": "ls\n" });
+        assert_eq!(words(note.clone(), lines), "Text ls\\n on Note 40..43 of any device");
         let text = serde_json::json!({ "type": "Text", "text": "é".repeat(200) });
         assert_eq!(words(note, text), format!("Text {}… on Note 40..43 of any device", "é".repeat(40)));
     }

@@ -90,7 +90,7 @@ impl Found {
     /// What people call it, and what it does.
     pub fn in_words(&self) -> String {
         let part = |key: &str| self.mapping.get(key).unwrap_or(&Value::Null);
-        format!("{:?}: {}", crate::cut(self.name()), crate::in_few_words(part("trigger"), part("action")))
+        format!("{}: {}", crate::quoted(self.name()), crate::in_few_words(part("trigger"), part("action")))
     }
 
     /// What people call it, or its place; without the full stop of a description, since it goes into a sentence.
