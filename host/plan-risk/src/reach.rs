@@ -222,7 +222,11 @@ impl<'c> Reach<'c> {
             let key = format!("{name:?} {}", canonical(model));
             self.put(Kind::Model, name.clone(), key, || {
                 let url = model.url.as_deref().map_or("the provider's own address".to_owned(), quoted);
-                let secret = model.secret.as_deref().map_or("the provider's own secret or none".to_owned(), quoted);
+                let secret = match (&model.secret, &model.url) {
+                    (Some(id), _) => quoted(id),
+                    (None, None) => "the provider's own, if it has one".to_owned(),
+                    (None, Some(_)) => "none, unless this is the provider's own address".to_owned(),
+                };
                 format!("{} by {} at {url}, secret: {secret}", quoted(&model.model), quoted(&model.provider))
             });
         }
