@@ -100,6 +100,26 @@ ${model.configOf({ first: 'm-1', second: 'm-2' })}`
     assert.doesNotMatch(JSON.stringify(model.asked.at(-1)), /Who are you/)
   })
 
+  test('a plan that waits is shown from its beginning, and what is said after it is seen all the same', async () => {
+    const isSeen = (part) => until(`${part} is in sight`, () => tab.page.evaluate((part) => {
+      const [log, one] = [document.querySelector('.log'), [...document.querySelectorAll(`.log ${part}`)].at(-1)].map((found) => found.getBoundingClientRect())
+      return one.top >= log.top - 1 && one.bottom <= log.bottom + 1
+    }, part))
+    const mapping = { trigger: { type: 'OscMessage', address: '/next' }, action: { type: 'NextMode' } }
+    model.answers.push({ call: { tool: 'conductor_create_mapping', args: mapping } }, { text: 'It waits. '.repeat(200) })
+    await say('Map /next')
+    await tab.find('[data-plan] h2', 'NextMode on OscMessage /next of any device')
+    await tab.find('.said', 'It waits.')
+    await isSeen('[data-plan] h2')
+    model.answers.push({ text: 'Something else, then.' })
+    await say('What else is there?')
+    await tab.find('.said', 'Something else, then.')
+    await isSeen('.said')
+    await tab.click('[data-plan] button', 'Reject')
+    await tab.find('.log', 'The plan was rejected: Add a mapping to every mode: NextMode on OscMessage /next of any device.')
+    assert.deepEqual(await tab.violations(), [])
+  })
+
   // SHL-3
   test('what is plugged in is a live picture, in which an event lights its device, and what is unbound is mapped', async () => {
     model.answers.push({ call: { tool: 'conductor_list_discovered_ports', args: {} } }, { text: 'A tablet is there.' })
