@@ -40,7 +40,7 @@ describe('the page Live', { concurrency: false }, () => {
   const rows = () => tab.page.evaluate(() => [...document.querySelectorAll('[role=row][data-kind]')].map((row) => row.querySelector('code')?.textContent ?? row.textContent))
   /** How many events the page has counted of a device. */
   const counted = (device) =>
-    tab.page.evaluate((device) => Number(/([\d,]+) events/.exec(document.querySelector(`[data-device="${device}"]`)?.textContent ?? '')?.[1]?.replace(',', '') ?? 0), device)
+    tab.page.evaluate((device) => Number(/([\d,]+) events?/.exec(document.querySelector(`[data-device="${device}"]`)?.textContent ?? '')?.[1]?.replace(',', '') ?? 0), device)
   const applied = async (description, changes) => {
     const { id } = await stage.ask('POST', '/v1/plans', { description, changes })
     await stage.ask('POST', `/v1/plans/${id}/apply`)
