@@ -45,7 +45,7 @@ describe('the first visit', { concurrency: false }, () => {
     await tab.find('[data-tour="3"]', 'Touch it once more')
     await play('/tour')
     await tab.find('[data-tour="4"] [role=status]', 'It works: first one')
-    await tab.find('[data-tour="4"] [role=status]', 'shows its mapping, and sets its light')
+    await tab.find('[data-tour="4"] [role=status]', 'Click a control in the picture')
     await peer.came('/done')
     assert.deepEqual(await tab.violations(), [])
   })
