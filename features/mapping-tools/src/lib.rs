@@ -342,7 +342,8 @@ impl ConfigChangeTools for MappingTools {
                     None => "a mapping".to_owned(),
                 };
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
-                propose(format!("Add {called} to {scope}: {what}."), vec![set(said.place, mapping)])
+                let told = told(mapping.get("description"));
+                propose(format!("Add {called} to {scope}: {what}{told}."), vec![set(said.place, mapping)])
             }),
             "conductor_update_mapping" => answer(&args, |new: Update| {
                 let found = read(reader)?.mapping(&new.place).map_err(Error::Invalid)?;
@@ -451,6 +452,11 @@ fn quoted(text: &str) -> String {
     format!("{:?}", first + more)
 }
 
+/// What a description says of a mapping, behind what the mapping does: the control's name, where a person has learned it.
+fn told(description: Option<&Value>) -> String {
+    description.and_then(said).map(|text| format!(", described as {}", quoted(&text))).unwrap_or_default()
+}
+
 /// A text, a number, or several of them; `None` for anything else, and where nothing is in it.
 fn said(value: &Value) -> Option<String> {
     let said = match value {
@@ -516,6 +522,9 @@ mod tests {
         assert_eq!(words(pad, copy.clone()), "Keystroke ctrl+c on Note 36 of \"pads\"");
         let posing = serde_json::json!({ "type": "Note", "note": 36, "device": "a\" of any device.\n" });
         assert_eq!(words(posing, copy), r#"Keystroke ctrl+c on Note 36 of "a\" of any device.\n""#);
+        let learned = serde_json::json!("pad 1 of pads: \"go\"");
+        assert_eq!(told(Some(&learned)), r#", described as "pad 1 of pads: \"go\"""#);
+        assert_eq!(told(None), "");
         let lines = serde_json::json!({ "type": "Text", "text": "ls\n" });
         assert_eq!(words(note.clone(), lines), "Text ls\\n on Note 40..43 of any device");
         let text = serde_json::json!({ "type": "Text", "text": "é".repeat(200) });
