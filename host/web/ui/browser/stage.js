@@ -400,8 +400,8 @@ export class Tab {
 
   /**
    * Presses Tab until an element with this text, or in a label with it, has the focus; Shift and Tab if it only stands before
-   * the one that has it now. Tab goes on from the last element to the browser's own, from where nothing leads back here in a
-   * Firefox without a window.
+   * the one that has it now. It is waited for first, because Tab passes over what is disabled and leaves the page: in a
+   * Firefox without a window it then goes round the browser's own, and Enter clicks nothing any more.
    */
   async tabTo(text) {
     const look = () =>
@@ -414,12 +414,13 @@ export class Tab {
         }
         const now = document.activeElement ?? document.body
         const within = document.querySelector('dialog[open]') ?? document
-        const all = [...within.querySelectorAll('a, button, input, select, textarea, summary, [tabindex]')].filter((one) => is(one) && one.checkVisibility())
+        const all = [...within.querySelectorAll('a, button, input, select, textarea, summary, [tabindex]')].filter((one) => is(one) && one.checkVisibility() && !one.matches(':disabled'))
         const before = (one) => (now.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_PRECEDING) > 0
-        return { there: now !== document.body && is(now), stay: all.length === 1 && all[0] === now, back: all.some(before) && all.every((one) => one === now || before(one)) }
+        return { any: all.length > 0, there: now !== document.body && is(now), stay: all.length === 1 && all[0] === now, back: all.some(before) && all.every((one) => one === now || before(one)) }
       }, text)
-    // A Firefox without a window loses the focus of the whole window where it is slow: then keys still come, but Enter clicks nothing.
-    if (!(await this.page.evaluate(() => document.hasFocus()))) await this.page.bringToFront()
+    await until(`${JSON.stringify(text)}, which can have the focus`, async () => (await look()).any).catch(async (error) => {
+      throw new Error(`${error.message}; ${await this.#there()}`)
+    })
     // Where the element that had the focus is gone, browsers go on from different places: here it is the page's first link.
     await this.page.evaluate(() => {
       if (document.activeElement === document.body && !document.querySelector('dialog[open]')) document.querySelector('a')?.focus()
