@@ -300,7 +300,11 @@ export class Tab {
 
   /** Waits for an element with this text within, and gives it. */
   async find(selector, text = '') {
-    const found = this.#find(selector, text)
+    return this.#shown(this.#find(selector, text))
+  }
+
+  /** The same, with what one sees in the message of its error. */
+  #shown(found) {
     return found.catch(async (error) => {
       throw new Error(`${error.message}; ${await this.#there()}`)
     })
@@ -418,9 +422,7 @@ export class Tab {
         const before = (one) => (now.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_PRECEDING) > 0
         return { any: all.length > 0, there: now !== document.body && is(now), stay: all.length === 1 && all[0] === now, back: all.some(before) && all.every((one) => one === now || before(one)) }
       }, text)
-    await until(`${JSON.stringify(text)}, which can have the focus`, async () => (await look()).any).catch(async (error) => {
-      throw new Error(`${error.message}; ${await this.#there()}`)
-    })
+    await this.#shown(until(`${JSON.stringify(text)}, which can have the focus`, async () => (await look()).any))
     // Where the element that had the focus is gone, browsers go on from different places: here it is the page's first link.
     await this.page.evaluate(() => {
       if (document.activeElement === document.body && !document.querySelector('dialog[open]')) document.querySelector('a')?.focus()
