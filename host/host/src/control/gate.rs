@@ -337,7 +337,8 @@ impl Gate {
             }
         }
         match &failed {
-            None => tracing::info!(tool = name, feature = %tool.feature, "called"),
+            // The audit has each call: a line for all that agents ask would cost as much as the guest does.
+            None => tracing::debug!(tool = name, feature = %tool.feature, "called"),
             Some(reason) => tracing::info!(tool = name, feature = %tool.feature, "failed: {reason}"),
         }
         let output = answer.map_err(|error| ToolError::Failed { feature: tool.feature.to_owned(), error })?;
