@@ -247,6 +247,26 @@ impl Server {
         Ok(())
     }
 
+    /// Calls a tool: one of this server's own, or one that a feature has.
+    async fn call(
+        &self,
+        mut request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (_place, host) = (self.begin()?, self.host()?);
+        let args = request.arguments.take().unwrap_or_default();
+        if request.name == OPEN_TOOLS {
+            return groups::open(self, &host, &context, args).await.map(CallToolResponse::from);
+        }
+        if request.name == SHOW_EFFECTS {
+            return Ok(effects::show(self, &host, &context, args).await.into());
+        }
+        if request.name == WITHDRAW_PLAN {
+            return Ok(withdraw::withdraw(self, &host, &context, args).await.into());
+        }
+        Call::new(self, &host, &context, self.caller(&context), &request.name, args).answer(request).await
+    }
+
     fn host(&self) -> Result<Arc<Host>, ErrorData> {
         let host = self.host.upgrade().ok_or_else(|| ErrorData::internal_error("the host is stopping", None))?;
         if !host.allows_agents() {
@@ -303,26 +323,16 @@ impl ServerHandler for Server {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.host.upgrade()?.tools().into_iter().find(|view| view.tool.name == name).map(described::tool)
+        self.host.upgrade()?.tool(name).map(described::tool)
     }
 
     async fn call_tool(
         &self,
-        mut request: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (_place, host) = (self.begin()?, self.host()?);
-        let args = request.arguments.take().unwrap_or_default();
-        if request.name == OPEN_TOOLS {
-            return groups::open(self, &host, &context, args).await.map(CallToolResponse::from);
-        }
-        if request.name == SHOW_EFFECTS {
-            return Ok(effects::show(self, &host, &context, args).await.into());
-        }
-        if request.name == WITHDRAW_PLAN {
-            return Ok(withdraw::withdraw(self, &host, &context, args).await.into());
-        }
-        Call::new(self, &host, &context, self.caller(&context), &request.name, args).answer(request).await
+        // The library moves the future of a request several times before it is polled, and a call's is the largest.
+        Box::pin(self.call(request, context)).await
     }
 
     async fn list_resources(

@@ -155,6 +155,12 @@ pub struct ToolView {
     pub tool: RegisteredTool,
 }
 
+impl ToolView {
+    fn of(tool: Tool<'_>) -> Self {
+        Self { feature: tool.feature.to_owned(), tool: tool.registered.clone() }
+    }
+}
+
 /// The tools of one configuration, and who may call them how often: both of the same generation, so that no call is
 /// judged by one and made by another.
 #[derive(Debug, Clone, Copy)]
@@ -172,9 +178,12 @@ impl<'a> ToolSet<'a> {
 
     /// Every tool that may be called.
     pub fn list(self) -> Vec<ToolView> {
-        self.allowed()
-            .map(|tool| ToolView { feature: tool.feature.to_owned(), tool: tool.registered.clone() })
-            .collect()
+        self.allowed().map(ToolView::of).collect()
+    }
+
+    /// The tool of this name; `None` if there is none, or it may not be called.
+    pub fn get(self, name: &str) -> Option<ToolView> {
+        self.allowed().find(|tool| tool.registered.name == name).map(ToolView::of)
     }
 }
 

@@ -357,6 +357,11 @@ impl Host {
         self.in_force.load().tools().list()
     }
 
+    /// The tool of this name; `None` if there is none, or it may not be called.
+    pub fn tool(&self, name: &str) -> Option<ToolView> {
+        self.in_force.load().tools().get(name)
+    }
+
     /// Calls a tool for somebody. See [`Gate::call`].
     ///
     /// # Errors
