@@ -90,7 +90,8 @@ mod tests {
         runtime.block_on(async {
             assert_eq!(greedy.read(move || ended.recv()).await, Err(JobError::TimedOut));
             assert_eq!(greedy.read(|| 1).await, Err(JobError::TimedOut), "its one place is taken");
-            assert_eq!(modest.read(|| 2).await, Ok(2));
+            let patient = Jobs { timeout: JOB_TIMEOUT, ..modest.clone() };
+            assert_eq!(patient.read(|| 2).await, Ok(2));
             assert_eq!(modest.read(move || other_ended.recv()).await, Err(JobError::TimedOut));
             assert_eq!(third.read(|| 3).await, Err(JobError::TimedOut), "those of all are taken");
             end.send(()).unwrap();
