@@ -303,7 +303,7 @@ export class Tab {
     return this.#shown(this.#find(selector, text))
   }
 
-  /** The same, with what one sees in the message of its error. */
+  /** Adds what one sees to the message of an error. */
   #shown(found) {
     return found.catch(async (error) => {
       throw new Error(`${error.message}; ${await this.#there()}`)
