@@ -88,6 +88,26 @@ fn what_is_no_package_is_said_to_be_none() {
     assert!(refused(vec![0; usize::try_from(MAX_PACKAGE).unwrap() + 1]).contains("a package may have at most"));
 }
 
+/// FEA-6: only hooks around tool calls name tools, and by what stands for a beginning.
+#[test]
+fn a_hook_that_names_tools_wrongly_is_refused() {
+    let hook = |point: &str, tools: &str| {
+        let hook = format!("{PLAIN}[[hooks]]\npoint = '{point}'\nsummary = ''\ntools = [{tools}]\n");
+        read(component("(component)", &hook)).map_err(|error| error.to_string())
+    };
+    hook("pre-tool-call", "'a_*', 'b'").unwrap();
+    let many = vec!["'x'"; 65].join(", ");
+    for (point, tools, why) in [
+        ("mode-change", "'a'", "only pre-tool-call and post-tool-call see calls of tools"),
+        ("post-tool-call", "''", "names the tool \"\"; a name is allowed, and one that ends in `*`"),
+        ("pre-tool-call", "'a*b'", "names the tool \"a*b\""),
+        ("pre-tool-call", &many, "names 65 tools; at most 64 are allowed"),
+    ] {
+        let error = hook(point, tools).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
 /// FEA-9: a package of 200 MB is refused by its size, not read.
 #[test]
 fn a_huge_file_is_refused_by_its_size() {

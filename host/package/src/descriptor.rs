@@ -42,6 +42,9 @@ pub const MAX_SENTENCE: usize = 500;
 /// long as it runs.
 pub const MAX_TASKS: usize = 8;
 
+/// Names of tools that one hook may have.
+const MAX_HOOKED_TOOLS: usize = 64;
+
 /// The keys of capabilities of which one is enough.
 fn either(need: &str) -> impl Iterator<Item = &str> {
     need.split(" or ")
@@ -115,9 +118,44 @@ pub struct HookDeclaration {
     pub point: HookPoint,
     /// What it does there, in a sentence.
     pub summary: String,
+    /// The tools whose calls it sees, by name; one that ends in `*` stands for all names that begin so. Empty for all
+    /// tools. Hooks around tool calls only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+}
+
+impl HookDeclaration {
+    /// Whether it sees calls of this tool.
+    pub fn sees(&self, tool: &str) -> bool {
+        let is_tool = |name: &String| match name.strip_suffix('*') {
+            Some(beginning) => tool.starts_with(beginning),
+            None => tool == name,
+        };
+        self.tools.is_empty() || self.tools.iter().any(is_tool)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let point = self.point.as_str();
+        if !self.tools.is_empty() && !matches!(self.point, HookPoint::PreToolCall | HookPoint::PostToolCall) {
+            return Err(format!(
+                "the hook {point} has `tools`; only pre-tool-call and post-tool-call see calls of tools"
+            ));
+        }
+        if self.tools.len() > MAX_HOOKED_TOOLS {
+            let count = self.tools.len();
+            return Err(format!("the hook {point} names {count} tools; at most {MAX_HOOKED_TOOLS} are allowed"));
+        }
+        let is_wrong = |name: &&String| name.is_empty() || name.strip_suffix('*').unwrap_or(name).contains('*');
+        match self.tools.iter().find(is_wrong) {
+            Some(name) => Err(format!(
+                "the hook {point} names the tool {name:?}; a name is allowed, and one that ends in `*` for all that begin so"
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A skill that the feature contributes.
@@ -287,6 +325,7 @@ impl Descriptor {
             if self.hooks[..index].iter().any(|other| other.point == hook.point) {
                 return Err(format!("the hook {} is declared twice", hook.point.as_str()));
             }
+            hook.check()?;
         }
         for (what, text) in [("license", &self.license), ("summary", &self.summary)] {
             if text.as_ref().is_some_and(|text| text.len() > MAX_SENTENCE) {

@@ -26,7 +26,7 @@ use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_observer::{Observed, Observer};
 use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};
 use conductor_package::capability::{CapabilityKind, CapabilityRequest};
-use conductor_package::descriptor::{Descriptor, HookPoint};
+use conductor_package::descriptor::{Descriptor, HookDeclaration, HookPoint};
 use conductor_package::file::{Package, PackageError, PackageInfo};
 use conductor_package::{Contributions, FeatureId, Grants};
 use conductor_sandbox::actor::Actor;
@@ -442,10 +442,23 @@ impl Registry {
 
     /// The features that hook at `point`: by band, then in the order of features.
     pub fn hooks(&self, point: HookPoint) -> Vec<(String, Actor)> {
+        self.hooks_of(point, |_| true)
+    }
+
+    /// The same of those that see calls of this tool.
+    pub fn tool_hooks(&self, point: HookPoint, tool: &str) -> Vec<(String, Actor)> {
+        self.hooks_of(point, |hook| hook.sees(tool))
+    }
+
+    fn hooks_of(&self, point: HookPoint, is_asked: impl Fn(&HookDeclaration) -> bool) -> Vec<(String, Actor)> {
         let mut hooks: Vec<(Band, String, Actor)> = self
             .actors()
             .filter_map(|(installed, actor)| {
                 let (_, band) = actor.registered().hooks.iter().find(|(at, _)| *at == point)?;
+                let declared = installed.descriptor().hooks.iter().find(|hook| hook.point == point)?;
+                if !is_asked(declared) {
+                    return None;
+                }
                 let asked = installed.hooks.as_ref().unwrap_or(actor);
                 Some((*band, installed.descriptor().id.to_string(), asked.clone()))
             })

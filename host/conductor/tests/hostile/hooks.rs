@@ -119,6 +119,32 @@ fn a_hook_that_traps_stalls_or_babbles_denies_the_call() {
     assert!(lab.view.modes.lock().unwrap().is_empty(), "none of these calls came through");
 }
 
+/// A hook sees calls of the tools that its package names, and no others.
+#[test]
+fn a_hook_that_names_tools_is_asked_about_no_others() {
+    let lab = Lab::new();
+    let named =
+        [("summary = \"Decides as the argument `before` says.\"", "summary = \"\"\ntools = [\"lo*\", \"propose\"]")];
+    let hooks = lab.home.path().join("named.wasm");
+    std::fs::write(&hooks, bytes_with("tests/hostile-hooks", &named)).unwrap();
+    let (_, silence) = SinkQueue::new();
+    let (observer, _, _) = observer::start(silence, None).unwrap();
+    let source = |name: &str, path| {
+        let (name, grants) = (name.to_owned(), lab.grants());
+        FeatureSource { name, path, bundled: false, grants, ..FeatureSource::default() }
+    };
+    let sources = vec![source("hostile-hooks", hooks), source("hostile-tools", path("tests/hostile-tools"))];
+    let registry = Registry::default().with(sources, &lab.sandbox, &observer);
+    assert_eq!(registry.refused(), []);
+    let denied = |tool, args| matches!(call(&lab, &registry, tool, args), Err(ToolError::Denied { .. }));
+    assert!(denied("look", serde_json::json!({ "before": "deny" })));
+    assert!(denied("propose", serde_json::json!({ "how": "nothing", "before": "deny" })));
+    assert!(!denied("change", serde_json::json!({ "how": "mode", "mode": "two", "before": "deny" })));
+    let remarks =
+        call(&lab, &registry, "change", serde_json::json!({ "how": "mode", "mode": "two", "after": "remark" }));
+    assert_eq!(remarks.unwrap().remarks.len(), 1, "its other hook names none, and sees all");
+}
+
 /// One hook that lets a call pass is no answer for the next.
 #[test]
 fn every_hook_is_asked() {

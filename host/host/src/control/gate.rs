@@ -312,7 +312,7 @@ impl Gate {
             tier: tier.into(),
             args: excerpt(&text, MAX_SHOWN_ARGS),
         });
-        for (feature, actor) in registry.hooks(HookPoint::PreToolCall) {
+        for (feature, actor) in registry.tool_hooks(HookPoint::PreToolCall, name) {
             match hook_answer(actor.before(Arc::clone(&seen))).await {
                 Ok(Decision::Proceed) => {}
                 Ok(Decision::Annotate(remark)) => {
@@ -335,7 +335,7 @@ impl Gate {
         }
         let answer = answer(tool, caller, name, text, cancelled, progress).await;
         let failed = answer.as_ref().err().map(ToString::to_string);
-        for (feature, actor) in registry.hooks(HookPoint::PostToolCall) {
+        for (feature, actor) in registry.tool_hooks(HookPoint::PostToolCall, name) {
             match hook_answer(actor.after(Arc::clone(&seen), failed.clone())).await {
                 Ok(Some(remark)) => {
                     record.with(&format!("after:{feature}"), self.audit.redacted(remark.as_str().into()));
