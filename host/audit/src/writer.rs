@@ -8,6 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
@@ -24,9 +25,10 @@ use conductor_stdx::clock::Clock;
 /// Entries that wait to be written.
 const QUEUE_CAPACITY: usize = 4096;
 /// Entries that are written at once.
-const MAX_BATCH: usize = 256;
-/// How long the writer lets entries gather about what has happened. Each write opens and syncs files, whatever it writes.
-const GATHER_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_BATCH: usize = 1024;
+/// How long the writer lets entries gather about what has happened, unless they are a batch before, or somebody waits.
+/// Each write opens and syncs files, whatever it writes.
+const GATHER_INTERVAL: Duration = Duration::from_millis(20);
 /// How long callers that can wait do so for a place in the queue, and for a write.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a place is looked for.
@@ -56,6 +58,7 @@ pub struct Audit(Option<Arc<Inner>>);
 #[derive(Debug)]
 struct Inner {
     orders: Sender<Command>,
+    writer: Thread,
     clock: Clock,
     redaction: Redaction,
     shared: Arc<Shared>,
@@ -84,8 +87,9 @@ impl Audit {
         let (orders, waiting) = bounded(QUEUE_CAPACITY);
         let shared = Arc::<Shared>::default();
         let writer = Writer { chain: Chain::at(home), shared: Arc::clone(&shared), told: 0 };
-        std::thread::Builder::new().name("audit".into()).spawn(move || writer.run(&waiting))?;
-        Ok(Self(Some(Arc::new(Inner { orders, clock, redaction: Redaction::of_environment(), shared }))))
+        let running = std::thread::Builder::new().name("audit".into()).spawn(move || writer.run(&waiting))?;
+        let (writer, redaction) = (running.thread().clone(), Redaction::of_environment());
+        Ok(Self(Some(Arc::new(Inner { orders, writer, clock, redaction, shared }))))
     }
 
     /// An audit that keeps nothing.
@@ -111,7 +115,7 @@ impl Audit {
     /// Puts something that happened on record, without waiting.
     pub fn note(&self, entry: Entry) {
         let Some(inner) = &self.0 else { return };
-        if inner.orders.try_send(Command::Note(inner.ready(entry))).is_err() {
+        if inner.try_send(Command::Note(inner.ready(entry))).is_err() {
             inner.shared.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -123,7 +127,7 @@ impl Audit {
         let mut order = Command::Note(inner.ready(entry));
         let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
-            order = match inner.orders.try_send(order) {
+            order = match inner.try_send(order) {
                 Ok(()) => return,
                 Err(TrySendError::Full(order)) if Instant::now() < deadline => order,
                 Err(_) => {
@@ -148,6 +152,7 @@ impl Audit {
         };
         let order = Command::Require(inner.ready(entry), reply);
         inner.orders.send_timeout(order, WAIT_TIMEOUT).map_err(|_| late())?;
+        inner.writer.unpark();
         written.recv_timeout(WAIT_TIMEOUT).unwrap_or_else(|_| Err(late()))
     }
 
@@ -166,12 +171,22 @@ impl Audit {
         let Some(inner) = &self.0 else { return };
         let (reply, written) = bounded(1);
         if inner.orders.send_timeout(Command::Flush(reply), within).is_ok() {
+            inner.writer.unpark();
             let _ = written.recv_timeout(within);
         }
     }
 }
 
 impl Inner {
+    /// Puts a command into the queue, if there is a place. The writer is woken only for a whole batch.
+    fn try_send(&self, command: Command) -> Result<(), TrySendError<Command>> {
+        self.orders.try_send(command)?;
+        if self.orders.len() >= MAX_BATCH {
+            self.writer.unpark();
+        }
+        Ok(())
+    }
+
     fn ready(&self, mut entry: Entry) -> Entry {
         entry.at = self.clock.wall();
         entry.subject = self.redaction.text(entry.subject);
@@ -194,8 +209,8 @@ struct Writer {
 impl Writer {
     fn run(mut self, waiting: &Receiver<Command>) {
         while let Ok(first) = waiting.recv() {
-            if matches!(first, Command::Note(_)) {
-                std::thread::sleep(GATHER_INTERVAL);
+            if matches!(first, Command::Note(_)) && waiting.len() < MAX_BATCH {
+                std::thread::park_timeout(GATHER_INTERVAL);
             }
             let (mut entries, mut replies, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
             for order in std::iter::once(first).chain(waiting.try_iter().take(MAX_BATCH - 1)) {
