@@ -1,7 +1,8 @@
-//! The server: one router, on two threads.
+//! The server: one router, on a thread for the owner and a few for everybody else.
 //!
 //! The owner's socket has a thread of its own, with threads of its own for long jobs: the owner's commands are
-//! answered under any load from agents and lent tokens.
+//! answered under any load from agents and lent tokens. Agents on the MCP socket share up to [`MAX_AGENT_THREADS`], each
+//! on one of them for as long as it is connected, so that one message wakes one thread.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,6 +16,7 @@ use axum::middleware::{self, Next};
 use axum::{Extension, Router};
 use chrono::{DateTime, Local};
 use tokio::net::UnixListener;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::door::{Client, Entrance};
@@ -36,6 +38,8 @@ use conductor_skills::library::Library;
 const MAX_OWNER_JOBS: usize = 16;
 /// Threads for long jobs of everybody else: more than all quotas together, for what else waits for the disk.
 const MAX_JOBS: usize = 24;
+/// Threads that serve agents, if there are as many processors.
+const MAX_AGENT_THREADS: usize = 4;
 
 /// A running server. Dropping it closes the socket.
 #[derive(Debug)]
@@ -116,7 +120,6 @@ impl Server {
         let unbound = |error: &io::Error| tracing::error!("the API can't be served over HTTP: {error}");
         let door = http.and_then(|port| HttpListener::bind(home, port).inspect_err(unbound).ok());
         let address = door.as_ref().map(|door| door.file().to_owned());
-        let stop = CancellationToken::new();
         let unkept = |error: &StoreError| tracing::error!("there are no conversations: {error}");
         let chat = conductor_conversation::open(home, &host, Arc::clone(&skills)).inspect_err(unkept).ok();
         let router = super::router().with_state(Arc::clone(&host)).layer(Extension(Chat(chat.clone())));
@@ -124,6 +127,12 @@ impl Server {
         let router = router.layer(Extension(Arc::new(ControlNames::new(home))));
         let host = Arc::downgrade(&host);
         let owner = serve_owner(listener, router.clone(), Weak::clone(&host));
+        let files = sockets.iter().cloned().chain(address).collect();
+        let mut server = Self { files, stop: CancellationToken::new(), threads: Vec::new(), chat };
+        let mut more = Vec::new();
+        for number in 2..=std::thread::available_parallelism().map_or(1, usize::from).min(MAX_AGENT_THREADS) {
+            more.push(server.serve_on(&format!("agents {number}"), MAX_JOBS, std::future::pending()).map_err(error)?);
+        }
         let others = async move {
             let agents = match UnixListener::from_std(agents) {
                 Ok(agents) => agents,
@@ -138,13 +147,35 @@ impl Server {
                     None => std::future::pending().await,
                 }
             };
-            tokio::join!(mcp::socket::serve(agents, Weak::clone(&host), Arc::clone(&skills)), http);
+            tokio::join!(mcp::socket::serve(agents, Weak::clone(&host), Arc::clone(&skills), more), http);
         };
-        let threads = vec![
-            serve_on("api", MAX_OWNER_JOBS, stop.clone(), owner).map_err(error)?,
-            serve_on("agents", MAX_JOBS, stop.clone(), others).map_err(error)?,
-        ];
-        Ok(Self { threads, files: sockets.into_iter().chain(address).collect(), stop, chat })
+        server.serve_on("api", MAX_OWNER_JOBS, owner).map_err(error)?;
+        server.serve_on("agents", MAX_JOBS, others).map_err(error)?;
+        Ok(server)
+    }
+
+    /// Runs `work` until it ends or the server is dropped, on a thread of its own with this many threads beside it for
+    /// long jobs. The handle spawns more on that thread.
+    fn serve_on(
+        &mut self,
+        name: &str,
+        jobs: usize,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<Handle> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_io().enable_time().max_blocking_threads(jobs).build()?;
+        let (handle, stop) = (runtime.handle().clone(), self.stop.clone());
+        self.threads.push(std::thread::Builder::new().name(name.into()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = work => {}
+                    () = stop.cancelled() => {}
+                }
+            });
+            // Streams that are still open end with the runtime.
+            runtime.shutdown_background();
+        })?);
+        Ok(handle)
     }
 
     /// The conversations that this home keeps. `None` if they can't be kept.
@@ -168,27 +199,6 @@ async fn serve_owner(listener: std::os::unix::net::UnixListener, router: Router,
     });
     let router = router.layer(metered);
     connection::serve(listener, router, door, Some(client)).await;
-}
-
-/// Runs `work` until it ends or is stopped, on a thread of its own with this many threads beside it for long jobs.
-fn serve_on(
-    name: &str,
-    jobs: usize,
-    stop: CancellationToken,
-    work: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<JoinHandle<()>> {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_io().enable_time().max_blocking_threads(jobs).build()?;
-    std::thread::Builder::new().name(name.into()).spawn(move || {
-        runtime.block_on(async {
-            tokio::select! {
-                () = work => {}
-                () = stop.cancelled() => {}
-            }
-        });
-        // Streams that are still open end with the runtime.
-        runtime.shutdown_background();
-    })
 }
 
 impl Drop for Server {

@@ -1,12 +1,16 @@
 //! MCP on the Unix socket, one message a line: what `conductor mcp` passes on.
+//!
+//! A client stays on the thread on which it was when it connected: the one with the fewest clients then.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::bounded::{Bounded, Budget};
@@ -31,9 +35,16 @@ struct Clients {
     places: Arc<Semaphore>,
     /// How many of them are one process, by its id.
     of_process: Mutex<HashMap<i32, usize>>,
+    threads: Vec<ServingThread>,
     shared: Arc<Shared>,
     unread: Budget,
     jobs: Jobs,
+}
+
+/// A thread with a runtime that serves clients.
+struct ServingThread {
+    runtime: Handle,
+    clients: AtomicUsize,
 }
 
 /// A client's place, given up by being dropped.
@@ -41,6 +52,8 @@ struct Place {
     clients: Arc<Clients>,
     /// `None` if the system does not say.
     process: Option<i32>,
+    /// Which of the threads serves it.
+    thread: usize,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -58,7 +71,10 @@ impl Clients {
             }
             *count += 1;
         }
-        Ok(Place { clients: Arc::clone(self), process, _permit: permit })
+        let has = |thread: &usize| self.threads[*thread].clients.load(Ordering::Relaxed);
+        let thread = (0..self.threads.len()).min_by_key(has).unwrap_or_default();
+        self.threads[thread].clients.fetch_add(1, Ordering::Relaxed);
+        Ok(Place { clients: Arc::clone(self), process, thread, _permit: permit })
     }
 
     fn of_process(&self) -> MutexGuard<'_, HashMap<i32, usize>> {
@@ -74,6 +90,7 @@ impl Clients {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.clients.threads[self.thread].clients.fetch_sub(1, Ordering::Relaxed);
         let Some(process) = self.process else { return };
         let mut of_process = self.clients.of_process();
         if let Some(count) = of_process.get_mut(&process) {
@@ -85,12 +102,15 @@ impl Drop for Place {
     }
 }
 
-/// Serves clients until the future is dropped, with the skills of a library.
-pub async fn serve(listener: UnixListener, host: Weak<Host>, library: Arc<Library>) {
+/// Lets clients in until the future is dropped, and serves them with the skills of a library: on this thread, or on that
+/// of one of the runtimes `more`, each of which has one thread. Clients are served until their runtime is shut down.
+pub async fn serve(listener: UnixListener, host: Weak<Host>, library: Arc<Library>, more: Vec<Handle>) {
+    let thread = |runtime| ServingThread { runtime, clients: AtomicUsize::new(0) };
     let clients = Arc::new(Clients {
         host,
         places: Arc::new(Semaphore::new(MAX_CLIENTS)),
         of_process: Mutex::default(),
+        threads: std::iter::once(Handle::current()).chain(more).map(thread).collect(),
         shared: Arc::new(Shared::new(library)),
         unread: Budget::new(),
         jobs: Jobs::new(MAX_SOCKET_JOBS),
@@ -106,13 +126,26 @@ pub async fn serve(listener: UnixListener, host: Weak<Host>, library: Arc<Librar
             }
         };
         match clients.place(&stream) {
-            Ok(place) => drop(tokio::spawn(client(stream, place))),
+            Ok(place) => hand_over(stream, place),
             Err(why) => {
                 clients.note(None, Misconduct::Connections);
                 turn_away(&stream, &why);
             }
         }
     }
+}
+
+/// Has the thread of this place serve a client.
+fn hand_over(stream: UnixStream, place: Place) {
+    let runtime = place.clients.threads[place.thread].runtime.clone();
+    // A stream belongs to the runtime that waits for it.
+    let stream = stream.into_std();
+    runtime.spawn(async move {
+        match stream.and_then(UnixStream::from_std) {
+            Ok(stream) => client(stream, place).await,
+            Err(error) => tracing::warn!("an agent could not be let in: {error}"),
+        }
+    });
 }
 
 /// Says why there is no place, without waiting for the client to read it.
@@ -151,4 +184,37 @@ async fn client(stream: UnixStream, place: Place) {
         tracing::debug!("an agent left: {error}");
     }
     drop(place);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_goes_to_the_thread_with_the_fewest() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let thread = || ServingThread { runtime: runtime.handle().clone(), clients: AtomicUsize::new(0) };
+        let clients = Arc::new(Clients {
+            host: Weak::new(),
+            places: Arc::new(Semaphore::new(MAX_CLIENTS)),
+            of_process: Mutex::default(),
+            threads: vec![thread(), thread()],
+            shared: Arc::new(Shared::new(Arc::new(Library::of(Vec::new())))),
+            unread: Budget::new(),
+            jobs: Jobs::new(1),
+        });
+        runtime.block_on(async {
+            let (stream, _other) = UnixStream::pair().unwrap();
+            let place = || clients.place(&stream).unwrap();
+            let (first, second, third) = (place(), place(), place());
+            assert_eq!([first.thread, second.thread, third.thread], [0, 1, 0]);
+            drop((first, third));
+            let (fourth, fifth) = (place(), place());
+            assert_eq!(
+                [fourth.thread, fifth.thread],
+                [0, 0],
+                "the first thread has none and then as many as the second"
+            );
+        });
+    }
 }
