@@ -252,6 +252,8 @@ impl Actor {
         let ended = self.0.feature.facts().ended().clone();
         let work = async move {
             tokio::select! {
+                // Work that ends in its first step never waits for the other.
+                biased;
                 result = work => result,
                 () = ended.cancelled() => Err(gone()),
             }

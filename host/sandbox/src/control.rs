@@ -160,19 +160,22 @@ impl ControlInstance {
         let (invoked, looked) = (invocation.rep(), state.rep());
         let declared = self.store.data().facts.descriptor.tools.iter().find(|tool| tool.name == name);
         let within = declared.map_or(CALL.within, ToolDeclaration::timeout);
+        let schema = self.store.data().registered.results.get(name).cloned();
+        let schema = schema.as_deref();
         let call = Call::begin(&mut self.store, Limits { within, ..CALL });
         // One arm a tier: the tool is handed what its tier is, and that dies with the call.
         let result = match tier {
             Tier::ReadOnly => {
                 let tools = export!(self, read_only_tools);
-                wanted(&call, tools.call_call(&mut self.store, name, args, invocation, state), cancelled).await
+                let work = tools.call_call(&mut self.store, name, args, invocation, state);
+                wanted(&call, checked(work, name, schema), cancelled).await
             }
             Tier::Stateful => {
                 let tools = export!(self, stateful_tools);
                 let controls = self.lend(Controls { by_owner: caller.is_owner() })?;
                 let rep = controls.rep();
                 let work = tools.call_call(&mut self.store, name, args, invocation, state, controls);
-                let result = wanted(&call, work, cancelled).await;
+                let result = wanted(&call, checked(work, name, schema), cancelled).await;
                 self.end::<Controls>(rep);
                 result
             }
@@ -181,7 +184,7 @@ impl ControlInstance {
                 let planner = self.lend(Planner::for_call(caller, false, proposed.clone()))?;
                 let rep = planner.rep();
                 let work = tools.call_call(&mut self.store, name, args, invocation, state, planner);
-                let result = wanted(&call, work, cancelled).await;
+                let result = wanted(&call, checked(work, name, schema), cancelled).await;
                 self.end::<Planner>(rep);
                 result
             }
@@ -191,7 +194,7 @@ impl ControlInstance {
                 let access = self.lend(HardwareAccess(named))?;
                 let rep = access.rep();
                 let work = tools.call_call(&mut self.store, name, args, invocation, state, access);
-                let result = wanted(&call, work, cancelled).await;
+                let result = wanted(&call, checked(work, name, schema), cancelled).await;
                 self.end::<HardwareAccess>(rep);
                 result
             }
@@ -203,7 +206,7 @@ impl ControlInstance {
                 let authority = self.lend(Authority { is_confirmed })?;
                 let (planned, allowed) = (planner.rep(), authority.rep());
                 let work = tools.call_call(&mut self.store, name, args, invocation, state, planner, authority);
-                let result = wanted(&call, work, cancelled).await;
+                let result = wanted(&call, checked(work, name, schema), cancelled).await;
                 self.end::<Planner>(planned);
                 self.end::<Authority>(allowed);
                 result
@@ -211,15 +214,7 @@ impl ControlInstance {
         };
         self.end::<Invocation>(invoked);
         self.end::<Reader>(looked);
-        let text = self.outcome(result?, CALL)?;
-        if text.len() > limits::MAX_RESULT {
-            let most = limits::MAX_RESULT;
-            let text = format!("the result of {name} has {} bytes; at most {most} are taken", text.len());
-            return Err(CallError::Refused(ServiceError::Exhausted(text)));
-        }
-        // The guest is done, but what is left to do is done for it.
-        let schema = self.store.data().registered.results.get(name).cloned();
-        let result = call.within(async { checked(&text, schema.as_deref()) }).await??;
+        let result = self.outcome(result?, CALL)??;
         Ok(ToolOutput { result, plans: proposed.take() })
     }
 
@@ -361,11 +356,26 @@ impl ControlInstance {
     }
 }
 
-/// A result as JSON.
+/// What a tool says, checked: what is left to do when the guest is done is done for it, and a part of its call.
+async fn checked(
+    said: impl Future<Output = wasmtime::Result<Result<String, Error>>>,
+    tool: &str,
+    schema: Option<&ResultSchema>,
+) -> wasmtime::Result<Result<Result<Value, CallError>, Error>> {
+    Ok(said.await?.map(|text| result_of(tool, &text, schema)))
+}
+
+/// The result of a tool as JSON.
 ///
 /// # Errors
-/// [`ServiceError::Failed`] if it is not JSON, or does not match its schema.
-fn checked(text: &str, schema: Option<&ResultSchema>) -> Result<Value, CallError> {
+/// [`ServiceError::Exhausted`] if it is too long; [`ServiceError::Failed`] if it is not JSON, or does not match its
+/// schema.
+fn result_of(tool: &str, text: &str, schema: Option<&ResultSchema>) -> Result<Value, CallError> {
+    if text.len() > limits::MAX_RESULT {
+        let most = limits::MAX_RESULT;
+        let text = format!("the result of {tool} has {} bytes; at most {most} are taken", text.len());
+        return Err(CallError::Refused(ServiceError::Exhausted(text)));
+    }
     let wrong = |what: String| CallError::Refused(ServiceError::Failed(excerpt(&what, limits::MAX_TEXT)));
     let result = serde_json::from_str(text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;
     if let Some(schema) = schema {
@@ -382,6 +392,8 @@ async fn wanted<T>(call: &Call, work: impl Future<Output = T>, cancelled: &Cance
         tokio::time::sleep(limits::CANCEL_TIMEOUT).await;
     };
     tokio::select! {
+        // A call that ends in its first step never waits for the other.
+        biased;
         result = call.within(work) => result,
         () = given_up => Err(CallError::Trapped("stopped: it was cancelled and did not end".into())),
     }

@@ -148,6 +148,9 @@ pub(super) fn escape_line(line: &str) -> String {
 /// at most `max` bytes. Unlike [`escape`] it leaves all backslashes alone, so that a text which is kept more than
 /// once, on its way from a guest into the record, is escaped once. One that is cut ends in how much is missing, within these bytes; where they are too few to say that, in `…` beyond them.
 pub fn excerpt(text: &str, max: usize) -> String {
+    if text.len() <= max && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return text.to_owned();
+    }
     let total = text.chars().count();
     let note = cut_off(total).len();
     let room = if max >= 2 * note { max - note } else { max };
