@@ -30,6 +30,7 @@ mod neighbours;
 mod newcomer;
 mod platform;
 mod process;
+mod processors;
 mod reload;
 mod report;
 mod round_trip;
