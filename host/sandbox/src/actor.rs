@@ -135,6 +135,11 @@ impl Actor {
         self.0.instances.waiting()
     }
 
+    /// Calls that are being made: that neither wait nor have ended.
+    pub fn under_way(&self) -> usize {
+        self.0.instances.in_use()
+    }
+
     /// Instances that are kept and in no call.
     pub fn idle(&self) -> usize {
         self.0.instances.idle()

@@ -81,6 +81,11 @@ impl<T> Pool<T> {
         self.waiting.load(Ordering::Relaxed)
     }
 
+    /// Callers that have a place.
+    pub fn in_use(&self) -> usize {
+        self.size - self.places.available_permits()
+    }
+
     /// A thing that was kept: the one that was used last. `None` if one has to be made. To be called with a place.
     pub fn take(&self) -> Option<T> {
         self.idle.lock().pop().map(|(thing, _)| thing)
@@ -149,7 +154,7 @@ impl<T> Pool<T> {
 
     /// Whether there is nothing in the pool: no thing that is kept, and no caller that has a place.
     pub fn is_empty(&self) -> bool {
-        self.idle() == 0 && self.places.available_permits() == self.size
+        self.idle() == 0 && self.in_use() == 0
     }
 
     fn drop_where(&self, goes: impl Fn(Instant) -> bool) {

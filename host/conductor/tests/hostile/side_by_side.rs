@@ -34,15 +34,9 @@ fn end(tools: &Tools, call: JoinHandle<Answer>) -> Answer {
 
 /// As many calls as are made side by side, all of which wait for an hour, and one that waits for its turn.
 fn crowd(tools: &Tools) -> (Vec<(JoinHandle<Answer>, CancellationToken)>, JoinHandle<Answer>) {
-    let memory = || tools.feature.facts().memory.linear();
-    let slow = (0..limits::MAX_PARALLEL_INSTANCES).map(|_| {
-        let before = memory();
-        let call = begin(tools, r#"{"how": "wait"}"#);
-        // It has an instance, and so a place, before the next one looks for one.
-        until("it is not under way", || memory() > before);
-        call
-    });
-    let slow = slow.collect();
+    let slow = (0..limits::MAX_PARALLEL_INSTANCES).map(|_| begin(tools, r#"{"how": "wait"}"#)).collect();
+    // All of them have a place before the last one looks for one.
+    until("they are not under way", || tools.actor.under_way() == limits::MAX_PARALLEL_INSTANCES);
     let (last, _) = begin(tools, r#"{"how": "nothing"}"#);
     until("it does not wait", || tools.actor.waiting() == 1);
     (slow, last)
