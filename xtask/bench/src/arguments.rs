@@ -18,7 +18,8 @@ pub struct Arguments {
     /// Also write everything as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// MIDIMonster's program, built with its `osc` backend beside it: measured as a peer in PERF-2
+    /// MIDIMonster's program, measured as a peer in PERF-2; built in its source (`cbdevnet/midimonster`) by
+    /// `CFLAGS=-O2 make midimonster && CFLAGS=-O2 make -C backends libmmbackend.o osc.so`
     #[arg(long, value_name = "PROGRAM")]
     pub midimonster: Option<PathBuf>,
     /// A Python that has OpenAI's SDK: measured as a peer in PERF-7

@@ -67,6 +67,8 @@ pub struct Report {
     targets: Vec<Target>,
     /// What could not be measured, and why.
     failures: Vec<String>,
+    /// Peers that are not there, and how to get them.
+    missing: Vec<String>,
 }
 
 /// The part of the report that one row writes.
@@ -110,6 +112,11 @@ impl Section<'_> {
             Limit::AtLeast(least) => value >= least,
         };
         self.report.targets.push(Target { row: self.row, what: what.into(), value, unit, limit, met });
+    }
+
+    /// Notes that a peer is not measured since it is not there.
+    pub fn missing(&mut self, peer: &str, how: &str) {
+        self.report.missing.push(format!("{}: {peer} is not there; {how}", self.row));
     }
 
     fn add(&mut self, what: String, value: f64, unit: Unit, beside: Option<Beside>) {
@@ -181,6 +188,7 @@ impl fmt::Display for Report {
             let met = if *met { "met" } else { "NOT MET" };
             writeln!(f, "  {row}  {what:<50} {:>8} {unit:<2} {:<10} {met}", Number(*value), limit.to_string())?;
         }
+        self.missing.iter().try_for_each(|peer| writeln!(f, "\nwithout a peer: {peer}"))?;
         self.failures.iter().try_for_each(|failure| writeln!(f, "\nnot measured: {failure}"))
     }
 }

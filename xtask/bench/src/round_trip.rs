@@ -26,6 +26,9 @@ const MESSAGES: usize = 250;
 /// Turns at being sent bursts.
 const BURST_ROUNDS: usize = 2;
 
+/// Ports of the hosts that have several.
+const PORTS: [usize; 2] = [4, 16];
+
 /// What came out for one contender.
 #[derive(Default)]
 struct Results {
@@ -41,12 +44,20 @@ struct Results {
 pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     let home = Folder::new()?;
     let mut client = Client::new()?;
-    let mut peers = vec![
-        peers::echo()?,
-        peers::conductor(arguments.conductor()?, arguments.features()?, home.path(), client.port()?)?,
-    ];
-    if let Some(program) = &arguments.midimonster {
-        peers.push(peers::midimonster(program, home.path(), client.port()?)?);
+    let homes = [Folder::new()?, Folder::new()?];
+    let answers = client.port()?;
+    let host = |home: &Folder, ports| {
+        peers::conductor(arguments.conductor()?, arguments.features()?, home.path(), answers, ports)
+    };
+    let mut peers = vec![peers::echo()?, host(&home, 1)?];
+    for (home, ports) in homes.iter().zip(PORTS) {
+        peers.push(host(home, ports)?);
+    }
+    match &arguments.midimonster {
+        Some(program) => peers.push(peers::midimonster(program, home.path(), answers)?),
+        None => {
+            section.missing("MIDIMonster", "build it as `--help` says, and name its program: `--midimonster PROGRAM`")
+        }
     }
     let mut results: Vec<Results> = peers.iter().map(|_| Results::default()).collect();
     for peer in &peers {
@@ -103,8 +114,14 @@ fn report(peers: &[Peer], results: &[Results], section: &mut Section<'_>) {
     let [echo, ours, others @ ..] = results else { return };
     let micros = Unit::Microseconds;
     let mut beside = |what: &str, figure: &dyn Fn(&Results) -> f64, unit: Unit| {
-        for (peer, peers) in peers.iter().zip(results).filter(|(peer, _)| peer.name != peers::CONDUCTOR) {
-            section.beside(what, figure(ours), unit, peer.name, figure(peers));
+        for (peer, theirs) in peers.iter().zip(results) {
+            match peer.addresses.len() {
+                1 if peer.name == peers::CONDUCTOR => {}
+                1 => section.beside(what, figure(ours), unit, peer.name, figure(theirs)),
+                ports => {
+                    section.beside(format!("{what}, {ports} ports"), figure(theirs), unit, "one port", figure(ours))
+                }
+            }
         }
     };
     beside("round trip, p50", &|results| median(&results.round_trips), micros);
@@ -115,7 +132,7 @@ fn report(peers: &[Peer], results: &[Results], section: &mut Section<'_>) {
 
     let added = median(&ours.round_trips) - median(&echo.round_trips);
     section.target("round trip, p50, more than an echo's", added, micros, Limit::AtMost(3.0));
-    for (peer, other) in peers.iter().skip(2).zip(others) {
+    for (peer, other) in peers.iter().skip(2).zip(others).filter(|(peer, _)| peer.name != peers::CONDUCTOR) {
         let limit = |other: f64| Limit::AtMost(other);
         let what = |per: &str| format!("processor time per {per}, {}'s", peer.name);
         section.target(what("message, singly"), ours.asked_each(), micros, limit(other.asked_each()));

@@ -166,7 +166,8 @@ impl Client {
         let mut packet = [0; 20];
         packet[..16].copy_from_slice(head);
         packet[16..].copy_from_slice(&argument);
-        self.socket.send_to(&packet, peer.address)?;
+        let address = peer.addresses[usize::from(number) % peer.addresses.len()];
+        self.socket.send_to(&packet, address)?;
         Ok(())
     }
 

@@ -18,14 +18,15 @@ pub const CONDUCTOR: &str = "conductor";
 pub struct Peer {
     pub name: &'static str,
     pub process: Process,
-    pub address: SocketAddr,
+    /// Where it listens: messages go to each in turn.
+    pub addresses: Vec<SocketAddr>,
     pub numbers: Numbers,
 }
 
 impl Peer {
     /// A host that listens at this port.
     pub fn conductor(process: Process, port: u16) -> Self {
-        Self { name: CONDUCTOR, process, address: local(port), numbers: Numbers::Whole }
+        Self { name: CONDUCTOR, process, addresses: vec![local(port)], numbers: Numbers::Whole }
     }
 }
 
@@ -34,26 +35,28 @@ pub fn echo() -> Result<Peer> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
     let process = Process::start(command.args(["echo", &port.to_string()]))?;
-    Ok(Peer { name: "echo", process, address: local(port), numbers: Numbers::Whole })
+    Ok(Peer { name: "echo", process, addresses: vec![local(port)], numbers: Numbers::Whole })
 }
 
-/// The host, with one rule.
-pub fn conductor(program: &Path, features: &Path, home: &Path, answers: u16) -> Result<Peer> {
-    let port = free_port()?;
-    let configuration = format!(
+/// The host, with one rule, at so many ports.
+pub fn conductor(program: &Path, features: &Path, home: &Path, answers: u16, ports: usize) -> Result<Peer> {
+    let ports = (0..ports).map(|_| free_port()).collect::<Result<Vec<_>>>()?;
+    let mut configuration = String::new();
+    for (number, port) in ports.iter().enumerate() {
+        configuration += &format!(
+            "[[bindings]]\nalias = 'in{number}'\nprotocol = 'osc'\ninput = {{ host = '127.0.0.1', port = {port} }}\n"
+        );
+    }
+    configuration += &format!(
         r#"
-        [[bindings]]
-        alias = "in"
-        protocol = "osc"
-        input = {{ host = "127.0.0.1", port = {port} }}
-
         [[global_mappings]]
         trigger = {{ type = "OscMessage", address = "/in/fader" }}
         action = {{ type = "OscSend", target = "127.0.0.1:{answers}", address = "/out/level", args = ["{{value:i}}"] }}
         "#
     );
     let (process, _) = process::conductor(program, features, home, &configuration)?;
-    Ok(Peer::conductor(process, port))
+    let addresses = ports.into_iter().map(local).collect();
+    Ok(Peer { name: CONDUCTOR, process, addresses, numbers: Numbers::Whole })
 }
 
 /// MIDIMonster with the same rule. By its design it may send one answer for several messages that come at
@@ -71,7 +74,7 @@ pub fn midimonster(program: &Path, folder: &Path, answers: u16) -> Result<Peer> 
     // It looks for its backends below the folder that it is started in.
     let beside = program.parent().context("MIDIMonster is in no folder")?;
     let process = Process::start(Command::new(&program).arg(file).current_dir(beside))?;
-    Ok(Peer { name: "MIDIMonster", process, address: local(port), numbers: Numbers::Unit })
+    Ok(Peer { name: "MIDIMonster", process, addresses: vec![local(port)], numbers: Numbers::Unit })
 }
 
 fn local(port: u16) -> SocketAddr {
