@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::UdpSocket;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
@@ -392,6 +392,39 @@ fn a_call_that_takes_long_becomes_a_task_of_its_client() {
             assert_eq!(ended["result"]["result"]["isError"], true, "its budget was used up: {ended}");
         }
     }
+}
+
+// FEA-20: the server answers nobody before all have asked.
+#[test]
+fn agents_whose_tool_waits_for_a_server_do_not_wait_for_each_other() {
+    const AGENTS: usize = 8;
+    let (home, guest, server) =
+        (Home::empty(), conductor::guest("page-reader"), TcpListener::bind("127.0.0.1:0").unwrap());
+    server.set_nonblocking(true).unwrap();
+    let (pins, address) = (home.pins(&guest), server.local_addr().unwrap());
+    home.configure(&format!(
+        "{SHOW}[features.page-reader]\npath = '{}'\n{pins}grants = {{ http = ['{address}'] }}\n",
+        guest.display()
+    ));
+    let _host = home.run();
+    let agents: Vec<Agent> = (0..AGENTS).map(|_| Agent::start(&home)).collect();
+    std::thread::scope(|scope| {
+        let calls = agents.into_iter().map(|mut agent| {
+            scope.spawn(move || agent.call("read_page", json!({ "url": format!("http://{address}/") })))
+        });
+        let calls: Vec<_> = calls.collect();
+        let accept = |_| wait::until(|| server.accept().ok(), || "a call waits for another's answer".to_owned()).0.0;
+        let asked: Vec<TcpStream> = (0..AGENTS).map(accept).collect();
+        for mut stream in asked {
+            let mut request = BufReader::new(&stream).lines().map_while(Result::ok);
+            assert!(request.any(|line| line.is_empty()), "the request has no end");
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello").unwrap();
+        }
+        for call in calls {
+            let answer = call.join().unwrap();
+            assert_eq!(answer["content"][0]["text"], "\"hello\"", "{answer}");
+        }
+    });
 }
 
 // MCP-1: a client of 2026-07-28 that listens is notified of the list that it changes itself.

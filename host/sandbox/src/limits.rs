@@ -57,7 +57,7 @@ pub const MAX_CORE_INSTANCES: u32 = 64;
 /// Instances in the whole lane; spares count.
 pub const MAX_INSTANCES: u32 = 128;
 /// Instances of a stateless feature that its tools, and as many that its hooks, are called in side by side.
-pub const MAX_PARALLEL_INSTANCES: usize = 4;
+pub const MAX_PARALLEL_INSTANCES: usize = 8;
 /// The longest call of a tool or hook that the thread which brings it makes again.
 pub const SHORT_CALL: Duration = Duration::from_micros(250);
 /// How long an instance of a stateless feature is kept that no call is in.
