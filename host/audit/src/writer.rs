@@ -115,8 +115,9 @@ impl Audit {
     /// Puts something that happened on record, without waiting.
     pub fn note(&self, entry: Entry) {
         let Some(inner) = &self.0 else { return };
-        if inner.try_send(Command::Note(inner.ready(entry))).is_err() {
-            inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+        match inner.orders.try_send(Command::Note(inner.ready(entry))) {
+            Ok(()) => inner.wake_for_batch(),
+            Err(_) => drop(inner.shared.lost.fetch_add(1, Ordering::Relaxed)),
         }
     }
 
@@ -127,8 +128,8 @@ impl Audit {
         let mut order = Command::Note(inner.ready(entry));
         let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
-            order = match inner.try_send(order) {
-                Ok(()) => return,
+            order = match inner.orders.try_send(order) {
+                Ok(()) => return inner.wake_for_batch(),
                 Err(TrySendError::Full(order)) if Instant::now() < deadline => order,
                 Err(_) => {
                     inner.shared.lost.fetch_add(1, Ordering::Relaxed);
@@ -178,13 +179,11 @@ impl Audit {
 }
 
 impl Inner {
-    /// Puts a command into the queue, if there is a place. The writer is woken only for a whole batch.
-    fn try_send(&self, command: Command) -> Result<(), TrySendError<Command>> {
-        self.orders.try_send(command)?;
+    /// Wakes the writer, which lets entries gather, if a whole batch is there.
+    fn wake_for_batch(&self) {
         if self.orders.len() >= MAX_BATCH {
             self.writer.unpark();
         }
-        Ok(())
     }
 
     fn ready(&self, mut entry: Entry) -> Entry {
