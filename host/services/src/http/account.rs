@@ -12,8 +12,9 @@ use conductor_stdx::rate::RateLimiter;
 pub const RATE: f64 = 10.0;
 /// Requests that one feature may send at once.
 pub const BURST: f64 = 20.0;
-/// Exchanges that one feature may have under way.
-pub const MAX_IN_FLIGHT: usize = 4;
+/// Requests that one feature may have under way: as many as its tools may be called at once, so that none fails for others
+/// that wait.
+pub const MAX_IN_FLIGHT: usize = 8;
 /// Exchanges with models that the host may have under way for the providers of one feature. Each has an instance of its
 /// own, and all of them have to fit into the memory of one feature.
 pub const MAX_STREAMS: usize = 12;
@@ -96,11 +97,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_request_finds_no_place_until_one_ends() {
+    fn one_request_more_finds_no_place_until_one_ends() {
         let account =
             HttpAccount::new("project:chat", Grantee { name: "chat".into(), provenance: Provenance::Bundled });
         let now = Instant::now();
-        let mut places: Vec<_> = (0..4).map(|_| account.enter(now).unwrap()).collect();
+        let mut places: Vec<_> = (0..MAX_IN_FLIGHT).map(|_| account.enter(now).unwrap()).collect();
         assert!(matches!(account.enter(now), Err(HttpError::Exhausted(_))));
         places.pop();
         drop(account.enter(now).unwrap());
