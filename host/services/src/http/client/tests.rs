@@ -8,6 +8,7 @@ use hyper::body::Bytes;
 use tokio::sync::mpsc;
 
 use crate::http::SecretUse;
+use crate::http::account::MAX_IN_FLIGHT;
 use crate::http::client::*;
 use crate::http::network::Answer;
 use crate::http::secrets::SecretError;
@@ -357,20 +358,21 @@ async fn requests_beyond_the_rate_are_refused() {
 }
 
 #[tokio::test]
-async fn requests_beyond_four_under_way_are_refused() {
-    let stage = stage([Play::Hang, Play::Hang, Play::Stall, Play::Stall, ok("fifth")]).grant("192.0.2.7");
+async fn requests_beyond_those_that_may_be_under_way_are_refused() {
+    let waits = (0..MAX_IN_FLIGHT).map(|number| if number % 2 == 0 { Play::Hang } else { Play::Stall });
+    let stage = stage(waits.chain([ok("one more")])).grant("192.0.2.7");
     let send = || Box::pin(stage.send(get("https://192.0.2.7/")));
     let mut under_way = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..MAX_IN_FLIGHT {
         let mut one = send();
         assert!(tokio::time::timeout(Duration::ZERO, &mut one).await.is_err(), "it hangs");
         under_way.push(one);
     }
-    assert_eq!(stage.dialled().len(), 4);
+    assert_eq!(stage.dialled().len(), MAX_IN_FLIGHT);
     assert!(matches!(send().await, Err(HttpError::Exhausted(_))));
-    assert_eq!(stage.dialled().len(), 4);
+    assert_eq!(stage.dialled().len(), MAX_IN_FLIGHT);
     under_way.pop();
-    assert_eq!(send().await.unwrap().body, b"fifth");
+    assert_eq!(send().await.unwrap().body, b"one more");
 }
 
 #[tokio::test]
