@@ -1,7 +1,7 @@
 //! The server: one router, on a thread for the owner and a few for everybody else.
 //!
 //! The owner's socket has a thread of its own, with threads of its own for long jobs: the owner's commands are
-//! answered under any load from agents and lent tokens. Agents on the MCP socket share up to [`MAX_AGENT_THREADS`], each
+//! answered under any load from agents and lent tokens. Agents on the MCP socket share up to four, each
 //! on one of them for as long as it is connected, so that one message wakes one thread.
 
 use std::io;
