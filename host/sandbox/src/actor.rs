@@ -257,7 +257,7 @@ impl Actor {
         let ended = self.0.feature.facts().ended().clone();
         let work = async move {
             tokio::select! {
-                // Work that ends in its first step never waits for the other.
+                // In this order: work that ends in its first step has not to register for the end of its grants.
                 biased;
                 result = work => result,
                 () = ended.cancelled() => Err(gone()),

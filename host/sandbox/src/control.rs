@@ -392,7 +392,7 @@ async fn wanted<T>(call: &Call, work: impl Future<Output = T>, cancelled: &Cance
         tokio::time::sleep(limits::CANCEL_TIMEOUT).await;
     };
     tokio::select! {
-        // A call that ends in its first step never waits for the other.
+        // In this order: a call that ends in its first step has not to register for its cancellation.
         biased;
         result = call.within(work) => result,
         () = given_up => Err(CallError::Trapped("stopped: it was cancelled and did not end".into())),
