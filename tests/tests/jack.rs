@@ -5,11 +5,14 @@
 mod midi;
 
 use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
 
+use conductor_jack::Client;
 use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
 use conductor_tests::process::Process;
-use conductor_tests::wait;
+use conductor_tests::wait::{self, TEST_TIMEOUT};
 
 /// A build for JACK is there to be tested with JACK: without a server the tests fail.
 fn there_is_midi() -> bool {
@@ -27,6 +30,25 @@ fn a_missing_server_is_a_warning() {
     let said = host.log().line("MIDI through jack can't be reached");
     assert!(said.contains("WARN") && said.contains("is a JACK server running?"), "{said}");
     assert_eq!(home.json(&["ports", "--json"])["unreachable"][0][0], "jack");
+}
+
+// PRT-1: a server that gets two requests mixed waits forever, and so does every program that uses it.
+#[test]
+fn threads_of_one_client_send_their_requests_one_after_another() {
+    let client = Client::open("crowd").unwrap();
+    let synth = client.input("synth", |_| ()).unwrap();
+    let (ended, end) = mpsc::channel();
+    for number in 0..4 {
+        let (client, ended, synth) = (client.clone(), ended.clone(), synth.name().to_owned());
+        thread::spawn(move || {
+            for turn in 0..40 {
+                let output = client.output(&format!("pad {number} {turn}")).unwrap();
+                client.connect(output.name(), &synth).unwrap();
+            }
+            ended.send(()).unwrap();
+        });
+    }
+    (0..4).for_each(|_| end.recv_timeout(TEST_TIMEOUT).expect("no thread waits for the server forever"));
 }
 
 /// A server of this test's own.

@@ -100,6 +100,8 @@ struct Shared {
     jack: AsyncClient<Watch, Cycle>,
     _reader: Reader,
     listeners: Arc<Listeners>,
+    /// Locked during every request to the server: JACK's library writes a request in several pieces and locks nothing,
+    /// and a server that gets two requests mixed waits forever for the rest, as all its clients then do for it.
     control: Mutex<Control>,
     gone: Arc<AtomicBool>,
     lost: Arc<AtomicU64>,
@@ -238,7 +240,9 @@ impl Client {
     /// [`Error::Gone`]; [`Error::Refused`], for instance where one of them is gone.
     pub fn connect(&self, output: &str, input: &str) -> Result<(), Error> {
         self.there()?;
+        let control = self.shared.control();
         let connected = self.shared.jack.as_client().connect_ports_by_name(output, input);
+        drop(control);
         connected.map_err(|error| refused(&format!("to connect {output} to {input}"), &error))?;
         // One cycle may have begun before; the next one begins with the connection.
         let known = self.shared.cycles.load(Ordering::Acquire) + 2;
