@@ -13,7 +13,7 @@ mod report;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -195,59 +195,75 @@ impl Registry {
     pub fn with(&self, mut sources: Vec<FeatureSource>, sandbox: &Sandbox, observer: &Observer) -> Self {
         let mut next = Self::default();
         sources.sort_by_key(|source| !source.bundled);
-        let found = sources.chunks(sandbox.parallel_compiles()).flat_map(|sources| self.find_all(sources, sandbox));
-        for (source, found) in sources.iter().cloned().zip(found) {
-            let identity = match &found {
-                Found::Same(installed) => Some(installed.identity()),
-                Found::New(new) => new.as_ref().ok().map(|new| Identity {
-                    id: new.package.info.descriptor.id.clone(),
-                    digest: new.package.info.digest.clone(),
-                }),
-            };
-            let installed = match found {
-                Found::Same(installed) => next.check_taken(&source, installed.descriptor()).map(|()| installed),
-                Found::New(new) => {
-                    new.map_err(InstallFailure::from).and_then(|new| next.install(&source, *new, sandbox, observer))
-                }
-            };
-            let name = source.name.clone();
-            let running = self.running(&source).filter(|it| next.check_taken(&source, it.descriptor()).is_ok());
-            let entry = match (installed, running) {
-                (Ok(installed), _) => Entry::Installed(installed),
-                // Its file is spoilt, or the new one can't run: what runs is better than nothing.
-                (Err(reason), Some(running)) => {
-                    tracing::warn!(
-                        "feature {name}: the one that runs stays, for the new one is not installed: {reason}"
-                    );
-                    Entry::Installed(running)
-                }
-                (Err(reason), None) => {
-                    Entry::Refused { source: Box::new(source), identity, reason: reason.to_string() }
-                }
-            };
-            next.entries.insert(name, entry);
-        }
+        self.find_each(&sources, sandbox, |source, found| {
+            let entry = next.entry(source, found, self.running(source), sandbox, observer);
+            next.entries.insert(source.name.clone(), entry);
+        });
         next
     }
 
-    /// What is at each of these places, all of them at once.
-    fn find_all(&self, sources: &[FeatureSource], sandbox: &Sandbox) -> Vec<Found> {
-        if let [source] = sources {
-            return vec![self.find_package(source, None)];
+    /// Hands over what is at each of these places, in their order. Several threads read and compile ahead of `take`, each
+    /// of them up to two packages.
+    fn find_each(&self, sources: &[FeatureSource], sandbox: &Sandbox, mut take: impl FnMut(&FeatureSource, Found)) {
+        let threads = sandbox.parallel_compiles().min(sources.len());
+        if threads < 2 {
+            return sources.iter().for_each(|source| take(source, self.find_package(source, None)));
         }
         std::thread::scope(|scope| {
-            let work = |source| {
-                let job = move || self.find_package(source, Some(sandbox));
-                // Without another thread it takes longer.
-                std::thread::Builder::new().name("compile".into()).spawn_scoped(scope, job).map_err(|_| job())
+            let start = |first| {
+                let (sender, found) = mpsc::sync_channel(1);
+                let work = move || {
+                    let mut own = sources.iter().skip(first).step_by(threads);
+                    // It ends early if `take` panicked.
+                    own.all(|source| sender.send(self.find_package(source, Some(sandbox))).is_ok());
+                };
+                // Without this thread it takes longer.
+                std::thread::Builder::new().name("compile".into()).spawn_scoped(scope, work).ok().map(|_| found)
             };
-            let working: Vec<_> = sources.iter().map(work).collect();
-            let joined = |one: Result<std::thread::ScopedJoinHandle<'_, Found>, Found>| match one {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                Err(found) => found,
-            };
-            working.into_iter().map(joined).collect()
-        })
+            let working: Vec<_> = (0..threads).map(start).collect();
+            for (source, found) in sources.iter().zip(working.iter().cycle()) {
+                let found = found.as_ref().and_then(|found| found.recv().ok());
+                take(source, found.unwrap_or_else(|| self.find_package(source, None)));
+            }
+        });
+    }
+
+    /// What this registry is to have for a place: the feature that is found there, installed; else the one that runs, if
+    /// there is one; else the reason.
+    fn entry(
+        &self,
+        source: &FeatureSource,
+        found: Found,
+        running: Option<Arc<Installed>>,
+        sandbox: &Sandbox,
+        observer: &Observer,
+    ) -> Entry {
+        let identity = match &found {
+            Found::Same(installed) => Some(installed.identity()),
+            Found::New(new) => new.as_ref().ok().map(|new| Identity {
+                id: new.package.info.descriptor.id.clone(),
+                digest: new.package.info.digest.clone(),
+            }),
+        };
+        let installed = match found {
+            Found::Same(installed) => self.check_taken(source, installed.descriptor()).map(|()| installed),
+            Found::New(new) => {
+                new.map_err(InstallFailure::from).and_then(|new| self.install(source, *new, sandbox, observer))
+            }
+        };
+        let running = running.filter(|it| self.check_taken(source, it.descriptor()).is_ok());
+        match (installed, running) {
+            (Ok(installed), _) => Entry::Installed(installed),
+            // Its file is spoilt, or the new one can't run: what runs is better than nothing.
+            (Err(reason), Some(running)) => {
+                let name = &source.name;
+                tracing::warn!("feature {name}: the one that runs stays, for the new one is not installed: {reason}");
+                Entry::Installed(running)
+            }
+            (Err(reason), None) => {
+                Entry::Refused { source: Box::new(source.clone()), identity, reason: reason.to_string() }
+            }
+        }
     }
 
     /// Reads the package at a place, unless the feature that runs is of just that one. With `ahead`, has a new one
