@@ -1,7 +1,7 @@
 //! Machine code that a release brings along for its bundled features, so that a first start needs no compiler.
 //!
 //! Beside the bundled features stands a folder `code`: one file of code per package, named after the package's digest,
-//! and a [manifest](MANIFEST) with the SHA-256 of each. Loading machine code is trusting it, so the program holds the
+//! and a [manifest](MANIFEST) with the BLAKE3 hash of each. Loading machine code is trusting it, so the program holds the
 //! SHA-256 of the manifest in itself ([`Anchor`]): who can replace that can replace the program. A manifest that does
 //! not have this digest is ignored whole, a file of code that does not have its own is ignored, and what is ignored is
 //! compiled as in a build without precompiled code.
@@ -16,6 +16,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use blake3::{Hash, Hasher};
 use conductor_stdx::atomic_file::replace;
 use conductor_stdx::digest::{hex, unhex};
 use conductor_stdx::plain_file;
@@ -62,7 +63,8 @@ pub enum PrecompiledError {
     Anchor(&'static str),
 }
 
-/// Of each package's digest (hexadecimal, as packages state it) the SHA-256 of its code, as 64 hexadecimal digits.
+/// Of each package's digest (hexadecimal, as packages state it) the BLAKE3 hash of its code, as 64 hexadecimal digits. All
+/// code is hashed at every start, for which SHA-256 would take several times as long.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Manifest(BTreeMap<String, String>);
@@ -172,15 +174,16 @@ impl Precompiled {
     /// The file with the code of the package that has this digest, whose content was checked just now. `None` if there
     /// is none that can be trusted. `max` is the largest code that is read, in bytes.
     pub fn file(&self, package: &str, max: u64) -> Option<PathBuf> {
-        let digest = unhex(self.manifest.0.get(package)?)?;
+        let hash = Hash::from_bytes(unhex(self.manifest.0.get(package)?)?);
         let path = code_file(&self.folder, package);
         if let Err(error) = only_ours(&path) {
             tracing::warn!("{error}; compiling instead");
             return None;
         }
-        match plain_file::read(&path, max) {
-            Ok(code) if sha256(&code) == digest => Some(path),
-            Ok(_) => {
+        let mut hasher = Hasher::new();
+        match plain_file::hash(&path, max, &mut hasher) {
+            Ok(()) if hasher.finalize() == hash => Some(path),
+            Ok(()) => {
                 tracing::warn!("{}: was altered; compiling instead", path.display());
                 None
             }
@@ -217,7 +220,7 @@ pub fn write<'a>(
     for (package, code) in code {
         let path = code_file(&folder, package);
         save(&path, code).map_err(failed(&path))?;
-        manifest.0.insert(package.to_owned(), hex(&sha256(code)));
+        manifest.0.insert(package.to_owned(), hex(blake3::hash(code).as_bytes()));
     }
     let path = folder.join(MANIFEST);
     let message =

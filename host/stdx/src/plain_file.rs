@@ -64,6 +64,20 @@ pub fn read_opened(file: &File, max: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > max { Err(too_large(max)) } else { Ok(bytes) }
 }
 
+/// Feeds `hasher` the content of the plain file at `path`, which may have at most `max` bytes, without keeping it.
+///
+/// # Errors
+/// Those of [`read`]; the hasher may have been fed then.
+pub fn hash(path: &Path, max: u64, hasher: &mut blake3::Hasher) -> io::Result<()> {
+    let (file, before) = (open(path)?, hasher.count());
+    if file.metadata()?.len() > max {
+        return Err(too_large(max));
+    }
+    // It may grow while it is read.
+    hasher.update_reader(file.take(max.saturating_add(1)))?;
+    if hasher.count() - before > max { Err(too_large(max)) } else { Ok(()) }
+}
+
 /// Which file this is, and how often it was written, as far as the system says so: as long as a path leads to an equal
 /// one, its bytes are those that were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,6 +203,18 @@ mod tests {
         assert_eq!(read_opened(&opened, 10).unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 
+    #[test]
+    fn a_plain_file_is_hashed_after_what_came_before_it_and_not_beyond_its_limit() {
+        let folder = Folder::new("hash");
+        let file = folder.0.join("text");
+        std::fs::write(&file, "four").unwrap();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"twenty-");
+        hash(&file, 4, &mut hasher).unwrap();
+        assert_eq!(hasher.finalize(), blake3::hash(b"twenty-four"));
+        assert_eq!(hash(&file, 3, &mut hasher).unwrap_err().kind(), ErrorKind::FileTooLarge);
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn what_has_no_length_is_bounded_all_the_same() {
@@ -196,6 +222,8 @@ mod tests {
         let file = Path::new("/proc/self/status");
         assert!(!read(file, MAX_TEXT).unwrap().is_empty());
         assert_eq!(read(file, 10).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        let hashed = hash(file, 10, &mut blake3::Hasher::new());
+        assert_eq!(hashed.unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 
     #[cfg(unix)]
