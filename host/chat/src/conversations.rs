@@ -32,6 +32,7 @@ pub use crate::watch::ChatUpdate;
 use crate::watch::Watch;
 use crate::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_sandbox::bindings::Error;
+use conductor_scheduling::background_thread;
 use conductor_services::error::ServiceError;
 use conductor_terminal::excerpt;
 
@@ -127,9 +128,13 @@ impl Conversations {
 
     fn with(store: ConversationStore, tools: Arc<dyn Tools>) -> Self {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime =
-            runtime.worker_threads(WORKERS).max_blocking_threads(DISK_THREADS).thread_name("chat").enable_time();
-        let runtime = runtime.build().inspect_err(|error| tracing::error!("no turn can be run: {error}")).ok();
+        let runtime = runtime.worker_threads(WORKERS).max_blocking_threads(DISK_THREADS).thread_name("chat");
+        let runtime = runtime
+            .on_thread_start(background_thread)
+            .enable_time()
+            .build()
+            .inspect_err(|error| tracing::error!("no turn can be run: {error}"))
+            .ok();
         Self {
             store: Arc::new(store),
             tools,

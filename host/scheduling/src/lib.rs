@@ -5,6 +5,7 @@
 //! - The clock that stops guests calls [`clock_thread`]: it must run while an event thread is busy with a guest.
 //! - A thread that runs a feature's slow calls or answers a client calls [`time_slice::shorten`] at most: what others wrote
 //!   never has priority over other programs.
+//! - A thread that nobody plays by, as those of conversations and of the audit, calls [`background_thread`].
 //! - A thread that sleeps until something is due calls [`timer_slack::remove`].
 //!
 //! All of it is Linux's. Elsewhere these functions do nothing.
@@ -14,6 +15,7 @@
 
 #[cfg(target_os = "linux")]
 mod attributes;
+mod background;
 #[cfg(target_os = "linux")]
 mod overrun;
 mod realtime;
@@ -34,6 +36,7 @@ pub mod timer_slack;
 
 use std::cell::Cell;
 
+pub use background::background_thread;
 pub use realtime::{Grant, release_child, take_overruns, try_realtime};
 
 /// What the threads of this process may ask for.
