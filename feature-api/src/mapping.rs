@@ -418,6 +418,16 @@ const ACTIONS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "VirtualGamepad",
+        keys: &[
+            optional("button", Shape::Number),
+            optional("stroke", Shape::OneOf(&["hold", "tap", "press", "release"])),
+            optional("axis", Shape::Number),
+            optional("trigger", Shape::Number),
+            optional("value", Shape::Number),
+        ],
+    },
+    Kind {
         name: "MouseMove",
         keys: &[
             optional("x", Shape::Number),

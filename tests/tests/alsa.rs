@@ -143,6 +143,48 @@ fn a_gamepad_may_come_and_go() {
     }
 }
 
+// ACT-1: a gamepad that the host makes is one for other programs, and never its own controller.
+#[test]
+fn a_virtual_gamepad_is_played_and_lets_go() {
+    if !there_is_midi() {
+        return;
+    }
+    let pads = instrument::name("Pads");
+    let mut controller = Controller::plug(&pads);
+    let play = |note: u8, what: &str| {
+        midi::mapping(&format!("type = 'Note', note = {note}"), &format!("type = 'VirtualGamepad', {what}"))
+    };
+    let config = [
+        midi::binding("pads", &pads),
+        "[advanced_settings]\nlisten_mode = 'all'\n".to_owned(),
+        play(36, "button = 'south'"),
+        play(37, "axis = 'left y', value = '{value -> 0..32767}'"),
+        play(38, "trigger = 'right trigger', value = 20000"),
+    ];
+    let home = Home::new(&config.concat());
+    let host = home.run();
+    midi::open(&host, "pads", "input");
+
+    // It is there before it is played: games look for gamepads when they start.
+    let mut gamepad = pad::listen("Conductor Virtual Gamepad");
+    controller.play(&[0x90, 36, 1]);
+    gamepad.is(KeyCode::BTN_SOUTH, true);
+    controller.play(&[0x90, 37, 127]);
+    gamepad.stands(AbsoluteAxisCode::ABS_Y, -32_767);
+    controller.play(&[0x90, 38, 1]);
+    gamepad.stands(AbsoluteAxisCode::ABS_RZ, 20_000);
+    controller.play(&[0x80, 36, 0]);
+    gamepad.is(KeyCode::BTN_SOUTH, false);
+    controller.play(&[0x80, 37, 0]);
+    gamepad.stands(AbsoluteAxisCode::ABS_Y, 0);
+    let ports = home.json(&["ports", "--json"]);
+    assert!(!ports.to_string().contains("Conductor Virtual Gamepad"), "{ports}");
+    assert_eq!(host.status()["failures"], 0);
+    // What is out goes back with the controller.
+    drop(controller);
+    gamepad.stands(AbsoluteAxisCode::ABS_RZ, 0);
+}
+
 // PRT-1, PRT-3: a Stream Deck is a MIDI port whose keys are pads with lights; pulled out and plugged in again.
 #[test]
 fn a_stream_deck_is_pads_with_lights() {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::clock::TapTempo;
-use super::desktop_action::{Keystroke, MouseClick, MouseMove, Scroll, TypeText, VolumeControl};
+use super::desktop_action::{Keystroke, MouseClick, MouseMove, Scroll, TypeText, VirtualGamepad, VolumeControl};
 use super::process_action::{Launch, Shell};
 use super::variable::{AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable};
 use conductor_expression::{Bound, Expression, Mistake};
@@ -32,6 +32,7 @@ pub const HOST_ACTIONS: &[&str] = &[
     "MouseMove",
     "Scroll",
     "VolumeControl",
+    "VirtualGamepad",
     "Launch",
     "Shell",
     "Sequence",
@@ -81,6 +82,9 @@ pub enum Action {
 
     /// Changes the volume of the computer.
     VolumeControl(VolumeControl),
+
+    /// Plays the virtual gamepad.
+    VirtualGamepad(VirtualGamepad),
 
     /// Starts a program and leaves it to itself.
     Launch(Launch),

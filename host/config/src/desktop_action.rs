@@ -1,10 +1,10 @@
-//! Actions at the desktop: keys, text, the mouse, the volume.
+//! Actions at the desktop: keys, text, the mouse, the volume, a gamepad.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use conductor_keyboard::Key;
-use conductor_quantity::NumberExpr;
+use conductor_quantity::{AnalogTrigger, Button, NumberExpr, Stick};
 
 /// Strikes keys, as if they were struck on a keyboard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -130,6 +130,46 @@ pub enum Motion {
     /// that is a plain number ends with the release of the pad. It ends as well if the mode is left, the rules
     /// change or the device is gone.
     Speed,
+}
+
+/// Plays a virtual gamepad, which other programs see as one that is plugged in, on Linux: one of `button`, `axis` and `trigger`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct VirtualGamepad {
+    /// The button, 128 to 144, or a name such as `"south"`, `"dpad up"` or `"xbox a"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub button: Option<Button>,
+
+    /// Whether the button comes up again, and when. Default: `hold`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stroke: Option<Stroke>,
+
+    /// The axis of a stick, 128 to 131: `"left x"`, `"left y"`, `"right x"`, `"right y"`; needs `value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<Stick>,
+
+    /// The analog trigger, 132 or 133: `"left trigger"`, `"right trigger"`; needs `value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<AnalogTrigger>,
+
+    /// Where the axis goes, -32767 to 32767, right and up positive; how far the trigger is pulled, 0 to 32767. A number, or one
+    /// made from the event, such as `"{value -> -32767..32767}"`. One that is a plain number goes back to 0 with the release of
+    /// the pad. It goes back as well if the mode is left, the rules change or the device is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -32767, max = 32767))]
+    pub value: Option<NumberExpr>,
+}
+
+impl VirtualGamepad {
+    /// How the button moves.
+    pub fn stroke(&self) -> Stroke {
+        self.stroke.unwrap_or(Stroke::Hold)
+    }
+
+    /// Whether it does something for as long as a control is pressed.
+    pub fn holds(&self) -> bool {
+        self.button.is_none() || self.stroke() == Stroke::Hold
+    }
 }
 
 /// Turns the mouse wheel.

@@ -67,8 +67,8 @@ pub use conductor_quantity::{
 pub use conductor_stdx::nearest::nearest;
 pub use conductor_text_formats::{HexBytes, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay};
 pub use desktop_action::{
-    Axis, Keystroke, Motion, MouseButton, MouseClick, MouseMove, Scroll, Stroke, TypeText, VolumeControl,
-    VolumeOperation,
+    Axis, Keystroke, Motion, MouseButton, MouseClick, MouseMove, Scroll, Stroke, TypeText, VirtualGamepad,
+    VolumeControl, VolumeOperation,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use light::Light;

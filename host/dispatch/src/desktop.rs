@@ -1,14 +1,17 @@
-//! The worker for desktop actions: keys, text, the mouse, the volume.
+//! The worker for desktop actions: keys, text, the mouse, the volume, a virtual gamepad.
 //!
 //! One thread owns the connection, which is made when it is first needed. Without a display the action
 //! fails and says so; the next one tries again, so that a host that was started before the desktop, or
 //! outlives it, works as soon as there is one.
 //!
-//! `system` is the desktop of this machine. `absent` takes its place in a build without the feature `desktop`.
-//! `pointer` is how fast the pointer moves.
+//! `system` is the desktop of this machine, `gamepad` the gamepad that it makes there, which needs no display. `absent` takes
+//! their place in a build without the feature `desktop`. `pointer` is how fast the pointer moves, `axes` where sticks stand.
 
 #[cfg(any(test, not(feature = "desktop")))]
 mod absent;
+mod axes;
+#[cfg(feature = "desktop")]
+mod gamepad;
 mod pointer;
 pub mod recorded;
 #[cfg(feature = "desktop")]
@@ -19,6 +22,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use self::axes::Axes;
 use self::pointer::Pointer;
 use super::ledger::{Ledger, Owner};
 use super::queue::{Inbox, Job, Next, Queue};
@@ -35,14 +39,17 @@ use conductor_stdx::plural::plural;
 pub use self::pointer::Speed;
 
 #[cfg(not(feature = "desktop"))]
-pub use self::absent::{UNAVAILABLE, connect};
+pub use self::absent::{GAMEPAD_UNAVAILABLE, UNAVAILABLE, connect};
+#[cfg(feature = "desktop")]
+pub use self::gamepad::GAMEPAD_UNAVAILABLE;
 #[cfg(feature = "desktop")]
 pub use self::system::{UNAVAILABLE, connect};
 
 /// Pixels, or pixels a second, that a motion of the pointer has at most in each direction: as many as places of it there are.
 const MAX_MOTION: i32 = i16::MAX as i32;
 
-/// A virtual keyboard and mouse. Dropping it releases keys and buttons that are down.
+/// A virtual keyboard, mouse and gamepad. Dropping it releases keys and buttons that are down. After an error it is used
+/// again, and connects anew if what it was connected to is gone.
 pub trait Desktop: Send {
     /// Moves a key down or up.
     ///
@@ -96,6 +103,28 @@ pub trait Desktop: Send {
     /// # Errors
     /// As for [`key`](Self::key).
     fn scroll(&mut self, clicks: i32, axis: Axis) -> Result<(), String>;
+
+    /// Plugs the gamepad in, if it is not: programs look for gamepads before one is played. Desktops that only show what is
+    /// done have nothing to do.
+    ///
+    /// # Errors
+    /// If the system has no virtual gamepads, or this user may not make one, as text.
+    fn plug_gamepad(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Moves a button of the gamepad down or up, 128 to 144. It is plugged in first, if it is not.
+    ///
+    /// # Errors
+    /// As for [`plug_gamepad`](Self::plug_gamepad), or if the system refuses it.
+    fn gamepad_button(&mut self, button: u8, down: bool) -> Result<(), String>;
+
+    /// Moves an axis of a stick of the gamepad, 128 to 131, to a place from -32767 to 32767, right and up positive; or pulls an
+    /// analog trigger, 132 or 133, by 0 to 32767.
+    ///
+    /// # Errors
+    /// As for [`gamepad_button`](Self::gamepad_button).
+    fn gamepad_axis(&mut self, axis: u8, value: i16) -> Result<(), String>;
 }
 
 /// How to get a desktop; the error says why there is none.
@@ -116,6 +145,10 @@ pub enum DesktopAction {
     Scroll(Scroll, View),
     /// Strike a volume key this many times.
     Volume(VolumeOperation, u8),
+    /// Move a button of the gamepad.
+    GamepadButton(u8, Stroke),
+    /// Move an axis of a stick of the gamepad, or pull an analog trigger, by a number that may name these variables.
+    GamepadAxis(u8, NumberExpr, View),
 }
 
 impl DesktopAction {
@@ -131,12 +164,17 @@ impl DesktopAction {
             Self::Move(..) => "MouseMove".to_owned(),
             Self::Scroll(..) => "Scroll".to_owned(),
             Self::Volume(operation, _) => format!("VolumeControl {operation:?}"),
+            Self::GamepadButton(..) | Self::GamepadAxis(..) => "VirtualGamepad".to_owned(),
         }
     }
 }
 
+/// A rule plays the gamepad, so that it is to be plugged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlugGamepad;
+
 /// The way to the worker. Clones share it.
-pub type DesktopQueue = Queue<(Envelope, Arc<DesktopAction>)>;
+pub type DesktopQueue = Queue<(Envelope, Arc<DesktopAction>), PlugGamepad>;
 
 impl Job for (Envelope, Arc<DesktopAction>) {
     fn may_switch_off(&self) -> bool {
@@ -144,7 +182,9 @@ impl Job for (Envelope, Arc<DesktopAction>) {
         let stroke = match &**action {
             DesktopAction::Keystroke(keystroke) => keystroke.stroke,
             DesktopAction::Click(click) => click.stroke,
+            DesktopAction::GamepadButton(_, stroke) => *stroke,
             DesktopAction::Move(moving, _) => return moving.motion == Motion::Speed,
+            DesktopAction::GamepadAxis(..) => return true,
             _ => return false,
         };
         stroke == Stroke::Release || stroke == Stroke::Hold && !envelope.presses()
@@ -165,6 +205,7 @@ pub fn start(connect: Connect, observer: Observer) -> std::io::Result<(DesktopQu
         desktop: None,
         held: Ledger::default(),
         pointer: Pointer::default(),
+        axes: Axes::default(),
     };
     let thread = std::thread::Builder::new().name("desktop".into()).spawn(move || {
         event_thread();
@@ -178,6 +219,7 @@ pub fn start(connect: Connect, observer: Observer) -> std::io::Result<(DesktopQu
 enum Down {
     Key(Key),
     Button(MouseButton),
+    GamepadButton(u8),
 }
 
 struct Worker {
@@ -188,10 +230,11 @@ struct Worker {
     desktop: Option<Box<dyn Desktop>>,
     held: Ledger<Down>,
     pointer: Pointer,
+    axes: Axes,
 }
 
 impl Worker {
-    fn run(mut self, mut inbox: Inbox<(Envelope, Arc<DesktopAction>)>) {
+    fn run(mut self, mut inbox: Inbox<(Envelope, Arc<DesktopAction>), PlugGamepad>) {
         loop {
             self.step();
             match inbox.next(self.pointer.due()) {
@@ -206,9 +249,15 @@ impl Worker {
                     let up = self.held.release(&release);
                     self.let_up(up);
                     let _ = self.change_speed(|pointer, now| pointer.release(&release, now));
+                    self.let_go_of_axes(|owner| release.takes(owner));
                 }
                 Next::ReleaseAll => self.let_everything_up(),
-                Next::Command(()) | Next::Timeout | Next::Look => {}
+                Next::Command(PlugGamepad) => {
+                    if let Err(reason) = self.on_desktop(|desktop| desktop.plug_gamepad()) {
+                        tracing::warn!("{reason}");
+                    }
+                }
+                Next::Timeout | Next::Look => {}
                 Next::Stop => break,
             }
         }
@@ -219,6 +268,14 @@ impl Worker {
         let up = self.held.release_all();
         self.let_up(up);
         let _ = self.change_speed(|pointer, _| pointer.stop());
+        self.let_go_of_axes(|_| true);
+    }
+
+    /// Failures are ignored, as of keys: a gamepad that is gone has nothing out.
+    fn let_go_of_axes(&mut self, goes: impl Fn(&Owner) -> bool) {
+        for (axis, place) in self.axes.release(goes) {
+            let _ = self.on_desktop(|desktop| desktop.gamepad_axis(axis, place));
+        }
     }
 
     /// Has the pointer go on if it moves and a step is due. Without a desktop it stands.
@@ -275,6 +332,10 @@ impl Worker {
                 };
                 (0..times).try_for_each(|_| self.stroke(&[Down::Key(Key::Named(key))], Stroke::Tap, envelope))
             }
+            DesktopAction::GamepadButton(button, stroke) => {
+                self.stroke(&[Down::GamepadButton(*button)], *stroke, envelope)
+            }
+            DesktopAction::GamepadAxis(axis, value, view) => self.move_axis(*axis, value, view, envelope),
         }
     }
 
@@ -293,12 +354,18 @@ impl Worker {
                 self.on_desktop(|desktop| desktop.point(x, y))
             }
             Motion::Speed => {
-                let is_fixed = !numbers.iter().any(|number| matches!(number, Some(NumberExpr::Calculated(_))));
-                let ends = if is_fixed { !envelope.presses() } else { envelope.lets_go() };
-                let speed = if ends { Speed::default() } else { Speed { x, y } };
+                let speed =
+                    if ends(numbers.into_iter().flatten(), envelope) { Speed::default() } else { Speed { x, y } };
                 self.change_speed(|pointer, now| pointer.set(Owner::from(envelope), speed, now))
             }
         }
+    }
+
+    fn move_axis(&mut self, axis: u8, value: &NumberExpr, view: &View, envelope: &Envelope) -> Result<(), Reason> {
+        let number = value.eval(&view.of(&envelope.numbers(), &envelope.device)).clamp(-MAX_MOTION, MAX_MOTION);
+        let wanted = if ends([value], envelope) { 0 } else { i16::try_from(number).unwrap_or(0) };
+        let place = self.axes.set(axis, Owner::from(envelope), wanted);
+        self.on_desktop(|desktop| desktop.gamepad_axis(axis, place))
     }
 
     fn stroke(&mut self, keys: &[Down], stroke: Stroke, envelope: &Envelope) -> Result<(), Reason> {
@@ -343,18 +410,23 @@ impl Worker {
         self.on_desktop(|desktop| match key {
             Down::Key(key) => desktop.key(key, down),
             Down::Button(button) => desktop.button(button, down),
+            Down::GamepadButton(button) => desktop.gamepad_button(button, down),
         })
     }
 
-    /// Does something on the desktop, which is connected to first if there is no connection. After a failure the
-    /// connection is dropped: its display may be gone.
+    /// Does something on the desktop, which is connected to first if there is no connection.
     fn on_desktop(&mut self, act: impl FnOnce(&mut dyn Desktop) -> Result<(), String>) -> Result<(), Reason> {
-        let mut desktop = match self.desktop.take() {
+        let desktop = match &mut self.desktop {
             Some(desktop) => desktop,
-            None => (self.connect)().map_err(Reason::Unavailable)?,
+            none => none.insert((self.connect)().map_err(Reason::Unavailable)?),
         };
-        act(&mut *desktop).map_err(Reason::Failed)?;
-        self.desktop = Some(desktop);
-        Ok(())
+        act(&mut **desktop).map_err(Reason::Failed)
     }
+}
+
+/// Whether this event ends what goes on for as long as a control is pressed: a number that is fixed goes on while the control
+/// is pressed, and one that is made from the event until the control is let go of.
+fn ends<'n>(numbers: impl IntoIterator<Item = &'n NumberExpr>, envelope: &Envelope) -> bool {
+    let is_fixed = !numbers.into_iter().any(|number| matches!(number, NumberExpr::Calculated(_)));
+    if is_fixed { !envelope.presses() } else { envelope.lets_go() }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use super::desktop::{self, Connect, DesktopQueue};
+use super::desktop::{self, Connect, DesktopQueue, PlugGamepad};
 use super::feature_worker::FeatureWorker;
 use super::join_by;
 use super::kept_variables::KeptVariables;
@@ -31,6 +31,8 @@ pub struct Workers {
     started: Arc<Mutex<Started>>,
     /// Why no rule can act on the desktop; `None` if rules can.
     desktop_unavailable: Option<&'static str>,
+    /// The same of a virtual gamepad.
+    gamepad_unavailable: Option<&'static str>,
     /// As they were declared last, and where they are kept.
     variables: Arc<Mutex<(Arc<Variables>, Option<KeptVariables>)>>,
 }
@@ -43,6 +45,8 @@ struct Started {
     connect: Option<Connect>,
     change_mode: Option<ChangeMode>,
     desktop: Option<(DesktopQueue, JoinHandle<()>)>,
+    /// Whether a rule plays the gamepad.
+    plays_gamepad: bool,
     processes: Option<Processes>,
     scripts: Option<(ScriptQueue, JoinHandle<()>)>,
 }
@@ -58,6 +62,7 @@ impl Workers {
     /// modes by `change_mode`.
     pub fn new(observer: Observer, connect: Option<Connect>, change_mode: ChangeMode) -> Self {
         let desktop_unavailable = desktop::UNAVAILABLE.filter(|_| connect.is_none());
+        let gamepad_unavailable = desktop::GAMEPAD_UNAVAILABLE.filter(|_| connect.is_none());
         let holders = Releases::default();
         let releases = Releases::default();
         // What holds things is notified directly, and again when a script is cancelled.
@@ -69,11 +74,21 @@ impl Workers {
             connect,
             change_mode: Some(change_mode),
             desktop: None,
+            plays_gamepad: false,
             processes: None,
             scripts: None,
         };
         let started = Arc::new(Mutex::new(started));
-        Self { outputs, observer, releases, holders, started, desktop_unavailable, variables: Arc::default() }
+        Self {
+            outputs,
+            observer,
+            releases,
+            holders,
+            started,
+            desktop_unavailable,
+            gamepad_unavailable,
+            variables: Arc::default(),
+        }
     }
 
     /// Workers for looking at a configuration for the system's desktop: no thread is started, and nothing will ever be
@@ -86,7 +101,11 @@ impl Workers {
 
     /// [Idle](Self::idle) workers for looking at a configuration that these would work for.
     pub fn idle_beside(&self) -> Self {
-        Self { desktop_unavailable: self.desktop_unavailable, ..Self::idle(self.observer.clone()) }
+        Self {
+            desktop_unavailable: self.desktop_unavailable,
+            gamepad_unavailable: self.gamepad_unavailable,
+            ..Self::idle(self.observer.clone())
+        }
     }
 
     /// Workers for a rehearsal: outputs and features have theirs, and keys go to what `connect` finds. No program is
@@ -141,6 +160,11 @@ impl Workers {
         self.desktop_unavailable
     }
 
+    /// Why no rule can play a virtual gamepad; `None` if rules can.
+    pub fn gamepad_unavailable(&self) -> Option<&'static str> {
+        self.gamepad_unavailable
+    }
+
     /// The way to the desktop.
     ///
     /// # Errors
@@ -157,6 +181,18 @@ impl Workers {
         let (queue, thread) = desktop::start(connect, self.observer.clone())?;
         self.holders.add(Arc::new(queue.clone()));
         started.desktop = Some((queue.clone(), thread));
+        Ok(queue)
+    }
+
+    /// The way to the desktop, where the gamepad is plugged in from the first call on.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn gamepad(&self) -> std::io::Result<DesktopQueue> {
+        let queue = self.desktop()?;
+        if !std::mem::replace(&mut self.started().plays_gamepad, true) {
+            queue.command(PlugGamepad);
+        }
         Ok(queue)
     }
 

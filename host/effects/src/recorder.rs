@@ -166,9 +166,19 @@ impl Desktop for RecordedDesktop {
         self.0.put(Effect::Scroll { clicks, vertical: axis == Axis::Vertical });
         Ok(())
     }
+
+    fn gamepad_button(&mut self, button: u8, down: bool) -> Result<(), String> {
+        self.0.put(Effect::GamepadButton(way(down), button));
+        Ok(())
+    }
+
+    fn gamepad_axis(&mut self, axis: u8, value: i16) -> Result<(), String> {
+        self.0.put(Effect::GamepadAxis(axis, value.into()));
+        Ok(())
+    }
 }
 
-/// Joins keys that go down one after the other, and then up in reverse, to one stroke; and the halves of a click.
+/// Joins keys that go down one after the other, and then up in reverse, to one stroke; and the halves of a click or of a gamepad's button.
 fn strokes(effects: Vec<Effect>) -> Vec<Effect> {
     let mut joined = Vec::with_capacity(effects.len());
     let mut rest = effects.as_slice();
@@ -183,6 +193,10 @@ fn strokes(effects: Vec<Effect>) -> Vec<Effect> {
         match (first, after.first()) {
             (Effect::Button(Stroke::Down, down), Some(Effect::Button(Stroke::Up, up))) if down == up => {
                 joined.push(Effect::Button(Stroke::Strike, down.clone()));
+                rest = &after[1..];
+            }
+            (Effect::GamepadButton(Stroke::Down, down), Some(Effect::GamepadButton(Stroke::Up, up))) if down == up => {
+                joined.push(Effect::GamepadButton(Stroke::Strike, *down));
                 rest = &after[1..];
             }
             _ => {

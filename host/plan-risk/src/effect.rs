@@ -179,7 +179,7 @@ pub(crate) fn program(action: &Action) -> Option<String> {
     Some(text)
 }
 
-/// What an action types or does with the mouse, as a line; `None` if it does neither.
+/// What an action types or does with the mouse, or with the gamepad, as a line; `None` if it does neither.
 pub(crate) fn typing(action: &Action) -> Option<String> {
     match action {
         Action::Text(text) => Some(format!("types {}", quoted(&text.text))),
@@ -190,6 +190,8 @@ pub(crate) fn typing(action: &Action) -> Option<String> {
         Action::MouseClick(_) => Some("clicks with the mouse".to_owned()),
         // To where another mapping clicks.
         Action::MouseMove(_) => Some("moves the pointer".to_owned()),
+        // Desktops and game launchers are worked by a gamepad, too.
+        Action::VirtualGamepad(_) => Some("plays the virtual gamepad".to_owned()),
         _ => None,
     }
 }

@@ -215,6 +215,7 @@ fn typing_destinations_bindings_and_settings_are_raised() {
         (on(1, "type = 'Keystroke', keys = ['meta', 'r']"), "strikes the keys meta+r"),
         (on(1, "type = 'MouseClick', x = 1, y = 2"), "clicks with the mouse"),
         (on(1, "type = 'MouseMove', x = 1, y = 2, motion = 'to'"), "moves the pointer"),
+        (on(1, "type = 'VirtualGamepad', button = 'south'"), "plays the virtual gamepad"),
         (
             on(1, "type = 'OscSend', target = '10.0.0.1:9', address = '/x'"),
             "sends to a new destination: OscSend to \"10.0.0.1:9\"",

@@ -9,7 +9,8 @@ mod number;
 
 pub use malformed::Malformed;
 pub use named::{
-    BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, KEY, KeyNumber, NOTE, Note, PLAIN, STICK, Single, TRIGGER,
+    AnalogTrigger, BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, KEY, KeyNumber, NOTE, Note, PLAIN, STICK,
+    Single, Stick, TRIGGER,
 };
 pub use number::{
     Bounds, ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds,

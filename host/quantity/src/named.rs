@@ -122,6 +122,10 @@ pub type Controller = Single<0, 127, CONTROLLER>;
 pub type Channel = Single<0, 15, CHANNEL>;
 /// A gamepad's button, 128 to 144.
 pub type Button = Single<128, 144, BUTTON>;
+/// An axis of a gamepad's stick, 128 to 131.
+pub type Stick = Single<128, 131, STICK>;
+/// An analog trigger of a gamepad, 132 or 133.
+pub type AnalogTrigger = Single<132, 133, TRIGGER>;
 
 impl<const MIN: u8, const MAX: u8, const NAMES: u8> Single<MIN, MAX, NAMES> {
     /// The number, or `None` if it is out of range.
@@ -139,6 +143,8 @@ impl<const MIN: u8, const MAX: u8, const NAMES: u8> Single<MIN, MAX, NAMES> {
         NOTE => "note",
         CONTROLLER => "controller",
         CHANNEL => "channel",
+        STICK => "stick",
+        TRIGGER => "analog-trigger",
         _ => "button",
     };
 }

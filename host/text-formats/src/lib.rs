@@ -24,8 +24,9 @@ pub use self::hex::{HexBytes, SysExMessage, SysExPrefix, hex_len};
 use conductor_expression::Expression;
 use conductor_keyboard::Key;
 use conductor_quantity::{
-    Button, ButtonRange, Channel, ChannelExpr, CoarseRange, Controller, ControllerExpr, ControllerRange, DmxRange,
-    KeyNumber, KeyRange, Malformed, Note, NoteExpr, NoteRange, NumberExpr, NumberRange, StickRange, TriggerRange,
+    AnalogTrigger, Button, ButtonRange, Channel, ChannelExpr, CoarseRange, Controller, ControllerExpr, ControllerRange,
+    DmxRange, KeyNumber, KeyRange, Malformed, Note, NoteExpr, NoteRange, NumberExpr, NumberRange, Stick, StickRange,
+    TriggerRange,
 };
 
 /// A named grammar for a string.
@@ -115,6 +116,18 @@ pub const FORMATS: &[Format] = &[
         pattern: r"^[^.\x00-\x1f]+$",
         allowed: "a button such as \"south\"",
         check: parses::<Button>,
+    },
+    Format {
+        name: "stick",
+        pattern: r"^[^.\x00-\x1f]+$",
+        allowed: "an axis such as \"left x\"",
+        check: parses::<Stick>,
+    },
+    Format {
+        name: "analog-trigger",
+        pattern: r"^[^.\x00-\x1f]+$",
+        allowed: "a trigger such as \"left trigger\"",
+        check: parses::<AnalogTrigger>,
     },
     Format {
         name: "key-number",

@@ -12,6 +12,8 @@
 //! | `mouse BUTTON`, `mouse down BUTTON`, `mouse up BUTTON` | a click, and its halves |
 //! | `mouse to X Y` | the pointer |
 //! | `scroll CLICKS vertical`, `scroll CLICKS horizontal` | the wheel |
+//! | `gamepad BUTTON`, `gamepad down BUTTON`, `gamepad up BUTTON` | a button of the virtual gamepad, and its halves |
+//! | `gamepad to AXIS PLACE` | an axis of a stick of it, or a trigger |
 //! | `program NAME ARGUMENT…` | a program that is started |
 //! | `failed WORKER "REASON"` | an action that is not done |
 //!
@@ -22,6 +24,7 @@ use std::fmt;
 use conductor_event::event::write_name;
 use conductor_event::{ArtNetChange, Event, OscArg, OscMessage};
 use conductor_midi_parser::MidiParser;
+use conductor_names::gamepad;
 
 use crate::named;
 use crate::timeline::{Line, Parsed, Token, mistake, parse_event, parse_osc};
@@ -78,6 +81,10 @@ pub enum Effect {
         /// Whether it is the wheel for up and down.
         vertical: bool,
     },
+    /// A button of the virtual gamepad, 128 to 144.
+    GamepadButton(Stroke, u8),
+    /// An axis of a stick of the virtual gamepad, or an analog trigger, 128 to 133, and where it goes.
+    GamepadAxis(u8, i32),
     /// A program is started: its name, then its arguments.
     Program(Vec<String>),
     /// An action is not done.
@@ -103,7 +110,7 @@ pub enum Stroke {
 /// By how much a floating-point number may differ from what is demanded: three digits after the point are enough.
 const TOLERANCE: f64 = 0.0005;
 
-const KINDS: &str = "OSC, Art-Net, UDP, MIDI, key, text, mouse, scroll, program, failed";
+const KINDS: &str = "OSC, Art-Net, UDP, MIDI, key, text, mouse, scroll, gamepad, program, failed";
 
 impl Effect {
     /// Whether what went out is what is demanded here. A floating-point number of an OSC message may differ by 0.0005, so
@@ -212,6 +219,24 @@ impl Effect {
                     _ => return mistake(found.at, "a wheel turns `vertical` or `horizontal`"),
                 }
             }
+            "gamepad" => {
+                let before = line.at();
+                if let Some(Token::Word("to")) = line.next()?.map(|found| found.token) {
+                    let at = line.at();
+                    let name = line.name(AXIS)?;
+                    let Some(axis) = gamepad::stick(&name).or_else(|| gamepad::trigger(&name)) else {
+                        return mistake(at, format!("{name:?} is not {AXIS}"));
+                    };
+                    Self::GamepadAxis(axis, signed(line, "place")?)
+                } else {
+                    line.back_to(before);
+                    let (stroke, name) = stroke(line, BUTTON)?;
+                    let Ok(button) = gamepad::button(&name) else {
+                        return mistake(before, format!("{name:?} is not {BUTTON}"));
+                    };
+                    Self::GamepadButton(stroke, button)
+                }
+            }
             "program" => {
                 let mut words = vec![line.name("the name of a program")?];
                 words.extend(line.names()?);
@@ -229,6 +254,10 @@ impl Effect {
 
 /// What the numbers of a motion of the pointer are.
 const PIXELS: &str = "number of pixels";
+
+/// What is said of a gamepad.
+const BUTTON: &str = "a button of a gamepad, such as south, or `to AXIS PLACE`";
+const AXIS: &str = "an axis of a stick or a trigger, such as \"left x\"";
 
 /// A whole number, which may be negative.
 fn signed(line: &mut Line<'_>, what: &str) -> Parsed<i32> {
@@ -321,6 +350,14 @@ impl fmt::Display for Effect {
             Self::Scroll { clicks, vertical } => {
                 write!(f, "scroll {clicks} {}", if *vertical { "vertical" } else { "horizontal" })
             }
+            Self::GamepadButton(stroke, button) => {
+                strike(f, "gamepad", *stroke, gamepad::button_name(*button).unwrap_or_default())
+            }
+            Self::GamepadAxis(axis, place) => {
+                f.write_str("gamepad to ")?;
+                write_name(f, gamepad::axis_name(*axis).unwrap_or_default())?;
+                write!(f, " {place}")
+            }
             Self::Program(words) => {
                 f.write_str("program")?;
                 words.iter().try_for_each(|word| {
@@ -368,6 +405,9 @@ mod tests {
             "mouse speed -300 0",
             "scroll -3 vertical",
             "scroll 1 horizontal",
+            "gamepad south",
+            "gamepad down \"dpad up\"",
+            "gamepad to \"left x\" -32767",
             "program say \"hello world\" -r 3 \"\"",
             "failed synth \"no port is bound to \\\"synth\\\"\"",
         ] {

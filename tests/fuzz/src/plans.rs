@@ -203,7 +203,7 @@ fn found(config: &Table, what: &str) -> BTreeSet<String> {
         parts(&mapping["action"], &mut |action| {
             let kind = action["type"].as_str().unwrap_or_default();
             match what {
-                "types" if matches!(kind, "Text" | "Keystroke" | "MouseClick" | "MouseMove") => {
+                "types" if matches!(kind, "Text" | "Keystroke" | "MouseClick" | "MouseMove" | "VirtualGamepad") => {
                     _ = found.insert(action.to_string())
                 }
                 "sends" if matches!(kind, "OscSend" | "osc-output:OscSend") => {

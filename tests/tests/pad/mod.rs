@@ -1,8 +1,9 @@
-//! A gamepad without hardware: a device of the kernel's uinput, which programs take for a real one.
+//! Gamepads without hardware: devices of the kernel's uinput, which programs take for real ones; and how one stands.
 
+use conductor_tests::wait;
 use evdev::uinput::VirtualDevice;
 use evdev::{
-    AbsInfo, AbsoluteAxisCode, AttributeSet, BusType, EventType, InputEvent, InputId, KeyCode, UinputAbsSetup,
+    AbsInfo, AbsoluteAxisCode, AttributeSet, BusType, Device, EventType, InputEvent, InputId, KeyCode, UinputAbsSetup,
 };
 
 /// The ids of a common pad, so that its buttons are known.
@@ -65,5 +66,29 @@ impl Pad {
 
     fn emit(&mut self, kind: EventType, code: u16, value: i32) {
         self.0.emit(&[InputEvent::new(kind.0, code, value)]).unwrap();
+    }
+}
+
+/// A gamepad that another program made.
+pub struct Watched(Device);
+
+/// Finds the gamepad of this name, as soon as it is there.
+pub fn listen(name: &str) -> Watched {
+    let found = || evdev::enumerate().map(|(_, device)| device).find(|device| device.name() == Some(name));
+    let (device, _) = wait::until(found, || format!("there is no gamepad {name}"));
+    Watched(device)
+}
+
+impl Watched {
+    /// Waits until a button is down, or up.
+    pub fn is(&mut self, button: KeyCode, down: bool) {
+        let there = || (self.0.get_key_state().unwrap().contains(button) == down).then_some(());
+        wait::until(there, || format!("{button:?} is not {}", if down { "down" } else { "up" }));
+    }
+
+    /// Waits until an axis is at a place, in the kernel's numbers.
+    pub fn stands(&mut self, axis: AbsoluteAxisCode, place: i32) {
+        let at = || self.0.get_abs_state().unwrap()[usize::from(axis.0)].value;
+        wait::until(|| (at() == place).then_some(()), || format!("{axis:?} is at {}, not {place}", at()));
     }
 }

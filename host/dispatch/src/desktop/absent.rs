@@ -5,6 +5,9 @@ use super::Desktop;
 /// Why this build can't act on the system's desktop.
 pub const UNAVAILABLE: Option<&str> = Some(REASON);
 
+/// Why this build can't make a gamepad.
+pub const GAMEPAD_UNAVAILABLE: Option<&str> = UNAVAILABLE;
+
 const REASON: &str = "nothing can be done on the desktop: this conductor was built without the feature `desktop`; build \
                       it with `--features desktop`";
 
@@ -24,6 +27,6 @@ mod tests {
     fn an_error_says_which_feature_is_missing() {
         let error = connect().err().unwrap();
         assert!(error.contains("--features desktop"), "{error}");
-        assert_eq!(UNAVAILABLE, Some(error.as_str()));
+        assert_eq!((UNAVAILABLE, GAMEPAD_UNAVAILABLE), (Some(error.as_str()), Some(error.as_str())));
     }
 }

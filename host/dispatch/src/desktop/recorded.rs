@@ -20,7 +20,7 @@ impl Recording {
     }
 
     /// Everything that was done so far: `down cmd`, `up cmd`, `text hello`, `point 3 4`,
-    /// `move 3 -4`, `speed 300 0`, `scroll 1 Vertical`.
+    /// `move 3 -4`, `speed 300 0`, `scroll 1 Vertical`, `down gamepad 128`, `axis 128 -32767`.
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().clone()
     }
@@ -62,5 +62,13 @@ impl Desktop for Recording {
 
     fn scroll(&mut self, clicks: i32, axis: Axis) -> Result<(), String> {
         self.put(format!("scroll {clicks} {axis:?}"))
+    }
+
+    fn gamepad_button(&mut self, button: u8, down: bool) -> Result<(), String> {
+        self.put(format!("{} gamepad {button}", way(down)))
+    }
+
+    fn gamepad_axis(&mut self, axis: u8, value: i16) -> Result<(), String> {
+        self.put(format!("axis {axis} {value}"))
     }
 }

@@ -1,24 +1,22 @@
 //! The desktop of this machine, by enigo: X11 on Linux, Windows, macOS.
 
-use enigo::{Coordinate, Direction, Enigo, Keyboard as _, Mouse as _, Settings};
+use enigo::{Coordinate, Direction, Enigo, InputResult, Keyboard as _, Mouse as _, Settings};
 
 use super::Desktop;
+use super::gamepad::Gamepad;
 use conductor_config::{Axis, Key, MouseButton, NamedKey};
+use conductor_ports::gamepad::VIRTUAL_GAMEPAD;
 
 /// Why this build can't act on the system's desktop; `None`, since it can.
 pub const UNAVAILABLE: Option<&str> = None;
 
-/// Connects to it.
+/// It, which is connected to when something is done.
 ///
 /// # Errors
-/// If there is none, or it does not allow simulated input, as text.
+/// None.
+#[expect(clippy::unnecessary_wraps, reason = "as a build without a desktop has it")]
 pub fn connect() -> Result<Box<dyn Desktop>, String> {
-    // A host that asks for permissions in a dialogue would do so in the middle of a performance.
-    let settings = Settings { open_prompt_to_get_permissions: false, ..Settings::default() };
-    match Enigo::new(&settings) {
-        Ok(enigo) => Ok(Box::new(System(enigo))),
-        Err(error) => Err(format!("there is no desktop to act on: {error}{HINT}")),
-    }
+    Ok(Box::new(System { enigo: None, gamepad: None }))
 }
 
 #[cfg(all(unix, not(target_os = "macos")))]
@@ -28,16 +26,49 @@ const HINT: &str = "; allow it under Privacy & Security, Accessibility";
 #[cfg(windows)]
 const HINT: &str = "";
 
-struct System(Enigo);
+struct System {
+    enigo: Option<Enigo>,
+    gamepad: Option<Gamepad>,
+}
+
+impl System {
+    /// Does something with keys and mouse. After a failure the connection is dropped: its display may be gone.
+    fn input(&mut self, act: impl FnOnce(&mut Enigo) -> InputResult<()>) -> Result<(), String> {
+        let mut enigo = match self.enigo.take() {
+            Some(enigo) => enigo,
+            None => open()?,
+        };
+        act(&mut enigo).map_err(|error| error.to_string())?;
+        self.enigo = Some(enigo);
+        Ok(())
+    }
+
+    /// Does something with the gamepad, which is plugged in for it. After a failure it is unplugged.
+    fn play(&mut self, act: impl FnOnce(&mut Gamepad) -> Result<(), String>) -> Result<(), String> {
+        let mut gamepad = match self.gamepad.take() {
+            Some(gamepad) => gamepad,
+            None => Gamepad::plug(VIRTUAL_GAMEPAD)?,
+        };
+        act(&mut gamepad)?;
+        self.gamepad = Some(gamepad);
+        Ok(())
+    }
+}
+
+fn open() -> Result<Enigo, String> {
+    // A host that asks for permissions in a dialogue would do so in the middle of a performance.
+    let settings = Settings { open_prompt_to_get_permissions: false, ..Settings::default() };
+    Enigo::new(&settings).map_err(|error| format!("there is no desktop to act on: {error}{HINT}"))
+}
 
 impl Desktop for System {
     fn key(&mut self, key: Key, down: bool) -> Result<(), String> {
         let known = key_of(key).ok_or_else(|| format!("this system has no key {key}"))?;
-        self.0.key(known, direction(down)).map_err(|error| error.to_string())
+        self.input(|enigo| enigo.key(known, direction(down)))
     }
 
     fn text(&mut self, text: &str) -> Result<(), String> {
-        self.0.text(text).map_err(|error| error.to_string())
+        self.input(|enigo| enigo.text(text))
     }
 
     fn button(&mut self, button: MouseButton, down: bool) -> Result<(), String> {
@@ -52,15 +83,15 @@ impl Desktop for System {
             #[cfg(target_os = "macos")]
             MouseButton::Back | MouseButton::Forward => return Err(format!("this system has no button {button:?}")),
         };
-        self.0.button(button, direction(down)).map_err(|error| error.to_string())
+        self.input(|enigo| enigo.button(button, direction(down)))
     }
 
     fn point(&mut self, x: u16, y: u16) -> Result<(), String> {
-        self.0.move_mouse(x.into(), y.into(), Coordinate::Abs).map_err(|error| error.to_string())
+        self.input(|enigo| enigo.move_mouse(x.into(), y.into(), Coordinate::Abs))
     }
 
     fn move_by(&mut self, x: i32, y: i32) -> Result<(), String> {
-        self.0.move_mouse(x, y, Coordinate::Rel).map_err(|error| error.to_string())
+        self.input(|enigo| enigo.move_mouse(x, y, Coordinate::Rel))
     }
 
     fn step(&mut self, x: i32, y: i32) -> Result<(), String> {
@@ -72,7 +103,19 @@ impl Desktop for System {
             Axis::Vertical => enigo::Axis::Vertical,
             Axis::Horizontal => enigo::Axis::Horizontal,
         };
-        self.0.scroll(clicks, axis).map_err(|error| error.to_string())
+        self.input(|enigo| enigo.scroll(clicks, axis))
+    }
+
+    fn plug_gamepad(&mut self) -> Result<(), String> {
+        self.play(|_| Ok(()))
+    }
+
+    fn gamepad_button(&mut self, button: u8, down: bool) -> Result<(), String> {
+        self.play(|gamepad| gamepad.button(button, down))
+    }
+
+    fn gamepad_axis(&mut self, axis: u8, value: i16) -> Result<(), String> {
+        self.play(|gamepad| gamepad.axis(axis, value))
     }
 }
 

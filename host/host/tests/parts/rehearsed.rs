@@ -88,6 +88,8 @@ fn words(effect: &Effect) -> Vec<String> {
         Effect::Scroll { clicks, vertical } => {
             vec![format!("desktop scroll {clicks} {}", if *vertical { "Vertical" } else { "Horizontal" })]
         }
+        Effect::GamepadButton(stroke, button) => strokes(*stroke, &[&format!("gamepad {button}")]),
+        Effect::GamepadAxis(axis, place) => vec![format!("desktop axis {axis} {place}")],
         Effect::ArtNet { .. } | Effect::Datagram { .. } => vec![effect.to_string()],
         Effect::Program(_) | Effect::Failed { .. } => Vec::new(),
     }

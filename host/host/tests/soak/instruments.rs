@@ -149,4 +149,12 @@ impl Desktop for Instruments {
     fn scroll(&mut self, _: i32, _: Axis) -> Result<(), String> {
         Ok(())
     }
+
+    fn gamepad_button(&mut self, _: u8, _: bool) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn gamepad_axis(&mut self, _: u8, _: i16) -> Result<(), String> {
+        Ok(())
+    }
 }

@@ -13,6 +13,9 @@ pub use self::absent::{GamepadBackend, UNAVAILABLE};
 pub use self::system::{GamepadBackend, UNAVAILABLE};
 use super::PortError;
 
+/// What the gamepad is called that the host itself makes for other programs; it is never listened to.
+pub const VIRTUAL_GAMEPAD: &str = "Conductor Virtual Gamepad";
+
 /// The backend's word for listings.
 const BACKEND: &str = "gamepad";
 

@@ -14,7 +14,7 @@ use gilrs::ev::filter::{Filter as _, axis_dpad_to_button};
 use gilrs::{Axis, Button, Event, EventType, Gilrs, GilrsBuilder};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{BACKEND, unreachable};
+use super::{BACKEND, VIRTUAL_GAMEPAD, unreachable};
 use crate::{
     Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, PortMetadata, Protocol, UsbDevice,
 };
@@ -99,7 +99,9 @@ impl Drop for Pads {
 
 /// Every pad that is plugged in. Twins have one name and two keys.
 fn ports(gilrs: &Gilrs) -> Vec<PortInfo> {
-    let pads = gilrs.gamepads().map(|(id, pad)| {
+    // The host's own would play itself.
+    let others = gilrs.gamepads().filter(|(_, pad)| pad.os_name() != VIRTUAL_GAMEPAD);
+    let pads = others.map(|(id, pad)| {
         let usb = pad.vendor_id().zip(pad.product_id()).map(|(vendor_id, product_id)| {
             let (serial, bus, address, path) = (None, None, None, None);
             UsbDevice { vendor_id, product_id, serial, bus, address, path }

@@ -58,6 +58,7 @@ impl Compiler<'_> {
             config::Action::VolumeControl(volume) => {
                 self.desktop(DesktopAction::Volume(volume.operation, volume.steps), path)
             }
+            config::Action::VirtualGamepad(pad) => self.virtual_gamepad(pad, path),
             config::Action::Launch(launch) => {
                 self.process(ProcessAction::Launch(launch.clone(), self.view.clone()), path)
             }
@@ -109,6 +110,54 @@ impl Compiler<'_> {
             bound.map_err(|wrong| self.error(&[path, &[key.into()]].concat(), wrong)).ok()?;
         }
         self.desktop(DesktopAction::Move(moving, self.view.clone()), path)
+    }
+
+    fn virtual_gamepad(&mut self, pad: &config::VirtualGamepad, path: &[PathStep<'_>]) -> Option<Action> {
+        let axis = match (pad.button, pad.axis, pad.trigger) {
+            (Some(button), None, None) => {
+                if pad.value.is_some() {
+                    self.error(
+                        &[path, &["value".into()]].concat(),
+                        "`value` is for `axis` and `trigger`: a button has `stroke`",
+                    );
+                    return None;
+                }
+                return self.gamepad(DesktopAction::GamepadButton(button.get(), pad.stroke()), path);
+            }
+            (None, Some(axis), None) => axis.get(),
+            (None, None, Some(trigger)) => trigger.get(),
+            _ => {
+                self.error(path, "write one of `button`, `axis` and `trigger`: what of the gamepad moves");
+                return None;
+            }
+        };
+        if pad.stroke.is_some() {
+            self.error(
+                &[path, &["stroke".into()]].concat(),
+                "`stroke` is for `button`: an axis or a trigger has `value`",
+            );
+            return None;
+        }
+        let Some(mut value) = pad.value.clone() else {
+            self.error(
+                path,
+                "`value` is missing: where the axis or trigger goes, such as \"{value -> -32767..32767}\"",
+            );
+            return None;
+        };
+        let bound = self.asking().bind(&mut value);
+        bound.map_err(|wrong| self.error(&[path, &["value".into()]].concat(), wrong)).ok()?;
+        self.gamepad(DesktopAction::GamepadAxis(axis, value, self.view.clone()), path)
+    }
+
+    fn gamepad(&mut self, action: DesktopAction, path: &[PathStep<'_>]) -> Option<Action> {
+        if let Some(why) = self.workers.gamepad_unavailable() {
+            self.error(path, why);
+            return None;
+        }
+        let queue = self.workers.gamepad();
+        let queue = self.started(queue, path)?;
+        Some(Action::Desktop { queue, action: Arc::new(action) })
     }
 
     /// Another mode, this many after the one that the rule is compiled for.

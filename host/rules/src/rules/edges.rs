@@ -38,12 +38,14 @@ pub(super) enum Releases {
     ForSome,
 }
 
-/// Whether an action does something for as long as a control is pressed: holds it down, or moves the pointer.
+/// Whether an action does something for as long as a control is pressed: holds it down, or moves the pointer or an
+/// axis.
 pub(super) fn holds(action: &config::Action) -> bool {
     match action {
         config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
         config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
         config::Action::MouseMove(moving) => moving.motion == config::Motion::Speed,
+        config::Action::VirtualGamepad(pad) => pad.holds(),
         config::Action::Sequence(sequence) => sequence.actions.iter().any(holds),
         config::Action::Repeat(repeat) => holds(&repeat.action),
         config::Action::Conditional(conditional) => branches(conditional).any(holds),
@@ -79,6 +81,7 @@ pub(super) fn wants_both(action: &config::Action) -> bool {
         config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
         config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
         config::Action::MouseMove(moving) => moving.motion == config::Motion::Speed,
+        config::Action::VirtualGamepad(pad) => pad.holds(),
         _ => false,
     }
 }

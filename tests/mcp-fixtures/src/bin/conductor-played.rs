@@ -78,4 +78,12 @@ impl Desktop for Printed {
     fn scroll(&mut self, clicks: i32, axis: Axis) -> Result<(), String> {
         self.done(&format!("scroll {clicks} {axis:?}"))
     }
+
+    fn gamepad_button(&mut self, button: u8, down: bool) -> Result<(), String> {
+        self.done(&format!("{} gamepad {button}", if down { "down" } else { "up" }))
+    }
+
+    fn gamepad_axis(&mut self, axis: u8, value: i16) -> Result<(), String> {
+        self.done(&format!("axis {axis} {value}"))
+    }
 }
