@@ -20,7 +20,6 @@ use crate::caller::Caller;
 use crate::chain::{AuditError, Chain};
 use crate::entry::{Entry, Kind};
 use crate::redaction::Redaction;
-use conductor_scheduling::background_thread;
 use conductor_stdx::clock::Clock;
 
 /// Entries that wait to be written.
@@ -88,10 +87,7 @@ impl Audit {
         let (orders, waiting) = bounded(QUEUE_CAPACITY);
         let shared = Arc::<Shared>::default();
         let writer = Writer { chain: Chain::at(home), shared: Arc::clone(&shared), told: 0 };
-        let running = std::thread::Builder::new().name("audit".into()).spawn(move || {
-            background_thread();
-            writer.run(&waiting);
-        })?;
+        let running = std::thread::Builder::new().name("audit".into()).spawn(move || writer.run(&waiting))?;
         let (writer, redaction) = (running.thread().clone(), Redaction::of_environment());
         Ok(Self(Some(Arc::new(Inner { orders, writer, clock, redaction, shared }))))
     }

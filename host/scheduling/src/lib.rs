@@ -5,7 +5,7 @@
 //! - The clock that stops guests calls [`clock_thread`]: it must run while an event thread is busy with a guest.
 //! - A thread that runs a feature's slow calls or answers a client calls [`time_slice::shorten`] at most: what others wrote
 //!   never has priority over other programs.
-//! - A thread that nobody plays by, as those of conversations and of the audit, calls [`background_thread`].
+//! - A thread of conversations calls [`background_thread`]. That of the audit does not: what happens waits for its record.
 //! - A thread that sleeps until something is due calls [`timer_slack::remove`].
 //!
 //! All of it is Linux's. Elsewhere these functions do nothing.
