@@ -10,11 +10,10 @@ use conductor_ports::gamepad::VIRTUAL_GAMEPAD;
 /// Why this build can't act on the system's desktop; `None`, since it can.
 pub const UNAVAILABLE: Option<&str> = None;
 
-/// It, which is connected to when something is done.
+/// The desktop of this machine, to which nothing is connected yet: that comes with the first action.
 ///
 /// # Errors
-/// None.
-#[expect(clippy::unnecessary_wraps, reason = "as a build without a desktop has it")]
+/// None; a build without a desktop has one.
 pub fn connect() -> Result<Box<dyn Desktop>, String> {
     Ok(Box::new(System { enigo: None, gamepad: None }))
 }
