@@ -244,9 +244,11 @@ pub struct AdvancedSettings {
     pub short_time_slices: bool,
 
     /// Whether threads that wait for events ask Linux for real-time priority, so that they go before all ordinary programs:
-    /// by the right of the user (`rtprio` in limits.conf), or from rtkit. A thread that is busy for 100 ms without a pause
-    /// loses it. Read when the host starts. Default: false.
-    pub realtime_priority: bool,
+    /// true by the right of the user (`rtprio` in limits.conf) or else from rtkit, false not at all. A thread that is busy
+    /// for 100 ms without a pause loses it. Read when the host starts. Default: by the right of the user in `conductor run`,
+    /// not at all in other programs that load the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realtime_priority: Option<bool>,
 }
 
 impl Default for AdvancedSettings {
@@ -258,7 +260,7 @@ impl Default for AdvancedSettings {
             ignore_ports,
             probe_identity: false,
             short_time_slices: true,
-            realtime_priority: false,
+            realtime_priority: None,
         }
     }
 }

@@ -37,21 +37,21 @@ pub mod timer_slack;
 use std::cell::Cell;
 
 pub use background::background_thread;
-pub use realtime::{Grant, release_child, take_overruns, try_realtime};
+pub use realtime::{Grant, RealtimePriority, release_child, take_overruns, try_realtime};
 
 /// What the threads of this process may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Whether [`time_slice::shorten`] does anything. Without a call of [`configure`]: true.
     pub short_time_slices: bool,
-    /// Whether event threads ask for real-time priority. Without a call of [`configure`]: false.
-    pub realtime_priority: bool,
+    /// Where event threads may get real-time priority from. Without a call of [`configure`]: from nowhere.
+    pub realtime_priority: RealtimePriority,
 }
 
 /// Sets what threads may ask for from now on, for the whole process. Threads that have asked before keep what they have.
 pub fn configure(settings: Settings) {
     time_slice::enable(settings.short_time_slices);
-    realtime::enable(settings.realtime_priority);
+    realtime::set_sources(settings.realtime_priority);
 }
 
 /// Asks for the calling thread to run as soon as an event arrives. It does not wait for an answer: rtkit gives the

@@ -1,8 +1,32 @@
 //! Real-time priority for event threads: by a right of this process, or from rtkit. `overrun` takes it away again.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-static ENABLED: AtomicBool = AtomicBool::new(false);
+/// What [`set_sources`] was called with, as a number.
+static SOURCES: AtomicU8 = AtomicU8::new(RealtimePriority::Never as u8);
+
+/// Where event threads may get real-time priority from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RealtimePriority {
+    /// From nowhere: they are ordinary threads.
+    #[default]
+    Never,
+    /// From [`Grant::Limits`].
+    ByRight,
+    /// From [`Grant::Limits`], else from [`Grant::Rtkit`].
+    ByRightOrRtkit,
+}
+
+impl RealtimePriority {
+    /// What a configuration asks for: true from wherever it can be had, false never, and what `unsaid` is if it says nothing.
+    pub fn wanted(said: Option<bool>, unsaid: Self) -> Self {
+        match said {
+            Some(true) => Self::ByRightOrRtkit,
+            Some(false) => Self::Never,
+            None => unsaid,
+        }
+    }
+}
 
 /// What a thread is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +55,14 @@ pub enum Grant {
     Rtkit,
 }
 
-pub(crate) fn enable(enabled: bool) {
-    ENABLED.store(enabled, Ordering::Relaxed);
+pub(crate) fn set_sources(sources: RealtimePriority) {
+    SOURCES.store(sources as u8, Ordering::Relaxed);
 }
 
 pub(crate) fn request(role: Role) {
-    if ENABLED.load(Ordering::Relaxed) {
-        system::request(role);
+    let sources = SOURCES.load(Ordering::Relaxed);
+    if sources != RealtimePriority::Never as u8 {
+        system::request(role, sources == RealtimePriority::ByRightOrRtkit as u8);
     }
 }
 
@@ -46,12 +71,16 @@ pub fn take_overruns() -> u32 {
     system::take_overruns()
 }
 
-/// Whether event threads of this process would get real-time priority, and where from. Tried on a thread of its own.
+/// Whether event threads of this process would get real-time priority from these sources, and from which. Tried on a thread
+/// of its own. With [`RealtimePriority::Never`] nothing is tried.
 ///
 /// # Errors
 /// Why not, as text.
-pub fn try_realtime() -> Result<Grant, String> {
-    let tried = std::thread::spawn(system::take);
+pub fn try_realtime(sources: RealtimePriority) -> Result<Grant, String> {
+    if sources == RealtimePriority::Never {
+        return Err("it is not asked for".to_owned());
+    }
+    let tried = std::thread::spawn(move || system::take(sources == RealtimePriority::ByRightOrRtkit));
     tried.join().unwrap_or_else(|_| Err("the attempt panicked".to_owned()))
 }
 
@@ -69,22 +98,25 @@ mod system {
     use crate::overrun::{is_guarded, unblock};
     use crate::{attributes, rtkit};
 
-    pub(super) fn request(role: Role) {
+    pub(super) fn request(role: Role, ask_rtkit: bool) {
         if !is_guarded() {
             return;
         }
         unblock();
-        if !raise(role) {
+        if !raise(role) && ask_rtkit {
             rtkit::request(thread_id(), role.priority());
         }
     }
 
-    pub(super) fn take() -> Result<Grant, String> {
+    pub(super) fn take(ask_rtkit: bool) -> Result<Grant, String> {
         if !is_guarded() {
             return Err("this program handles SIGXCPU or RLIMIT_RTTIME in a way of its own".to_owned());
         }
         if raise(Role::Events) {
             return Ok(Grant::Limits);
+        }
+        if !ask_rtkit {
+            return Err("RLIMIT_RTPRIO is 0, and there is no CAP_SYS_NICE".to_owned());
         }
         rtkit::take(thread_id(), Role::Events.priority()).map(|()| Grant::Rtkit)
     }
@@ -115,9 +147,9 @@ mod system {
 mod system {
     use super::{Grant, Role};
 
-    pub(super) fn request(_: Role) {}
+    pub(super) fn request(_: Role, _: bool) {}
 
-    pub(super) fn take() -> Result<Grant, String> {
+    pub(super) fn take(_: bool) -> Result<Grant, String> {
         Err("there is none on this system".to_owned())
     }
 
@@ -158,7 +190,7 @@ mod tests {
 
     /// As root, or with `rtprio` in limits.conf(5); elsewhere there is nothing to test.
     fn granted() -> bool {
-        try_realtime() == Ok(Grant::Limits)
+        try_realtime(RealtimePriority::ByRight) == Ok(Grant::Limits)
     }
 
     #[test]
@@ -167,13 +199,13 @@ mod tests {
             return;
         }
         let thread = std::thread::spawn(|| {
-            system::request(Role::Events);
+            system::request(Role::Events, false);
             let started = std::thread::spawn(priority).join().unwrap();
             (priority(), started)
         });
         assert_eq!(thread.join().unwrap(), (2, 0));
         let clock = std::thread::spawn(|| {
-            system::request(Role::Clock);
+            system::request(Role::Clock, false);
             priority()
         });
         assert_eq!(clock.join().unwrap(), 3, "the clock is above what it must interrupt");
@@ -187,7 +219,7 @@ mod tests {
         take_overruns();
         for _ in 0..2 {
             let thread = std::thread::spawn(|| {
-                system::request(Role::Events);
+                system::request(Role::Events, false);
                 assert_eq!(priority(), 2);
                 run_for(MAX_RUN * 10, || priority() == 0);
                 priority()
@@ -210,7 +242,7 @@ mod tests {
                 libc::sigfillset(&raw mut all);
                 libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
             }
-            system::request(Role::Events);
+            system::request(Role::Events, false);
             assert_eq!(priority(), 2);
             run_for(MAX_RUN * 10, || priority() == 0);
             priority()
@@ -220,7 +252,7 @@ mod tests {
 
     #[test]
     fn an_ordinary_thread_that_gets_the_signal_does_not_end_the_process() {
-        assert!(try_realtime() != Err("the attempt panicked".to_owned()));
+        assert!(try_realtime(RealtimePriority::ByRightOrRtkit) != Err("the attempt panicked".to_owned()));
         // SAFETY: it takes an integer.
         assert_eq!(unsafe { libc::raise(libc::SIGXCPU) }, 0);
         assert_eq!(priority(), 0);
@@ -228,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_child_has_the_limit_that_this_process_began_with() {
-        assert!(try_realtime() != Err("the attempt panicked".to_owned()));
+        assert!(try_realtime(RealtimePriority::ByRightOrRtkit) != Err("the attempt panicked".to_owned()));
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         release_child(child.id());
         let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();

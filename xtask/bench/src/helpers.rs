@@ -4,6 +4,7 @@ use std::net::UdpSocket;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use conductor_scheduling as scheduling;
 
 use crate::{agents, memory};
 
@@ -43,8 +44,12 @@ pub fn run(helper: &Helper) -> Result<()> {
     }
 }
 
-/// The least that a process can do with a datagram: what it costs is the sockets and being woken.
+/// The least that a process can do with a datagram: what it costs is the sockets and being woken, of a thread that is scheduled
+/// as those of `conductor run`.
 fn echo(port: u16) -> Result<()> {
+    let realtime_priority = scheduling::RealtimePriority::ByRight;
+    scheduling::configure(scheduling::Settings { short_time_slices: true, realtime_priority });
+    scheduling::event_thread();
     let socket = UdpSocket::bind(("127.0.0.1", port))?;
     let mut buffer = [0; 2048];
     loop {

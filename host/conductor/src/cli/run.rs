@@ -27,7 +27,7 @@ pub(super) struct RunArguments {
 pub(super) fn run(places: &Paths, arguments: &RunArguments) -> CommandResult {
     let compiler = Compiler::find().with_released(places.features.as_deref());
     let mut builder = Conductor::builder()
-        .host(|host| host.compiler(compiler.clone()))
+        .host(|host| host.compiler(compiler.clone()).realtime_priority_by_right())
         .home(&places.home)
         .config_file(&places.config)
         .plans_expire(plans_expire()?)

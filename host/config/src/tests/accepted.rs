@@ -77,7 +77,7 @@ fn what_is_absent_has_its_default() {
         ignore_ports: vec![],
         probe_identity: false,
         short_time_slices: true,
-        realtime_priority: false,
+        realtime_priority: None,
     };
     assert_eq!(read("[advanced_settings]").advanced_settings, settings);
 

@@ -30,7 +30,7 @@ use conductor_sandbox::host_view::HostView;
 use conductor_sandbox::model_view::ModelView;
 use conductor_sandbox::services::Services;
 use conductor_sandbox::{Compiler, Sandbox};
-use conductor_scheduling as scheduling;
+use conductor_scheduling::{self as scheduling, RealtimePriority};
 use conductor_services::http::HttpClient;
 use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
@@ -70,6 +70,7 @@ pub struct HostBuilder {
     config_file: Option<PathBuf>,
     plans_expire: Duration,
     compiler: Option<Compiler>,
+    realtime_priority: RealtimePriority,
 }
 
 impl std::fmt::Debug for HostBuilder {
@@ -99,6 +100,7 @@ impl HostBuilder {
             config_file: None,
             plans_expire: store::PLAN_TIMEOUT,
             compiler: None,
+            realtime_priority: RealtimePriority::Never,
         }
     }
 
@@ -202,6 +204,15 @@ impl HostBuilder {
         self
     }
 
+    /// Takes real-time priority for the threads that wait for events if the user has a right to it and the configuration does
+    /// not say whether to. For a program that is this host and nothing else: `SIGXCPU` and the limit `RLIMIT_RTTIME` are of
+    /// the whole process. If this isn't called, only a configuration that asks for it gets it.
+    #[must_use]
+    pub fn realtime_priority_by_right(mut self) -> Self {
+        self.realtime_priority = RealtimePriority::ByRight;
+        self
+    }
+
     /// Starts with a configuration: installs the features, compiles the rules, opens the ports.
     ///
     /// A feature or a port that can't be had is reported and skipped.
@@ -213,7 +224,7 @@ impl HostBuilder {
         let settings = &loaded.config.advanced_settings;
         scheduling::configure(scheduling::Settings {
             short_time_slices: settings.short_time_slices,
-            realtime_priority: settings.realtime_priority,
+            realtime_priority: RealtimePriority::wanted(settings.realtime_priority, self.realtime_priority),
         });
         let (sinks, said) = SinkQueue::new();
         let (observer, observed, observer_thread) =

@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use conductor_config::{AdvancedSettings, Loaded};
-use conductor_scheduling::{Grant, time_slice, try_realtime};
+use conductor_scheduling::{Grant, RealtimePriority, time_slice, try_realtime};
 
 const ABOUT: &str = "scheduling";
 
@@ -12,15 +12,15 @@ pub(super) struct SchedulingCheck {
     wanted: AdvancedSettings,
     /// Whether the system has short time slices.
     short: bool,
-    /// What the system says about real-time priority, if that is wanted.
+    /// What the system says about real-time priority, as far as that is wanted.
     realtime: Result<Grant, String>,
 }
 
 impl SchedulingCheck {
     pub(super) fn gather(loaded: Option<&Loaded>) -> Self {
         let wanted = loaded.map(|loaded| loaded.config.advanced_settings.clone()).unwrap_or_default();
-        // Asked for only where it is wanted: rtkit's limit stays with this process.
-        let realtime = if wanted.realtime_priority { try_realtime() } else { Err(String::new()) };
+        // rtkit is asked only if a person wants it: its limit stays with this process.
+        let realtime = try_realtime(RealtimePriority::wanted(wanted.realtime_priority, RealtimePriority::ByRight));
         Self { wanted, short: time_slice::is_available(), realtime }
     }
 
@@ -32,15 +32,20 @@ impl SchedulingCheck {
             (true, false) => "no short time slices: Linux has them from 6.12 on; busy programs can delay events",
         };
         let realtime = match (self.wanted.realtime_priority, &self.realtime) {
-            (false, _) => Finding::ok(
-                ABOUT,
-                "no real-time priority: `realtime_priority` under [advanced_settings] is false, as it is by default",
-            ),
-            (true, Ok(Grant::Limits)) => {
-                Finding::ok(ABOUT, "real-time priority for events, by this user's right to it")
+            (Some(false), _) => {
+                Finding::ok(ABOUT, "no real-time priority: `realtime_priority` under [advanced_settings] is false")
             }
-            (true, Ok(Grant::Rtkit)) => Finding::ok(ABOUT, "real-time priority for events, from rtkit"),
-            (true, Err(why)) => Finding::warning(
+            (_, Ok(Grant::Limits)) => Finding::ok(ABOUT, "real-time priority for events, by this user's right to it"),
+            (_, Ok(Grant::Rtkit)) => Finding::ok(ABOUT, "real-time priority for events, from rtkit"),
+            (None, Err(why)) if cfg!(target_os = "linux") => Finding::ok(
+                ABOUT,
+                format!(
+                    "no real-time priority for events: {why}; `realtime_priority = true` under [advanced_settings] asks \
+                     rtkit too"
+                ),
+            ),
+            (None, Err(why)) => Finding::ok(ABOUT, format!("no real-time priority for events: {why}")),
+            (Some(true), Err(why)) => Finding::warning(
                 ABOUT,
                 format!("no real-time priority, which `realtime_priority` asks for: {why}"),
                 "install rtkit, or write `@audio - rtprio 95` into /etc/security/limits.d/95-conductor.conf, then\n\
@@ -73,9 +78,12 @@ mod tests {
             let wanted = AdvancedSettings { realtime_priority, ..AdvancedSettings::default() };
             SchedulingCheck { wanted, short: true, realtime }.judge().remove(1)
         };
-        assert_eq!(found(false, Err(String::new())).level, Level::Ok);
-        assert!(found(true, Ok(Grant::Rtkit)).what.contains("rtkit"));
-        let refused = found(true, Err("no bus".to_owned()));
+        assert_eq!(found(Some(false), Err(String::new())).level, Level::Ok);
+        assert!(found(Some(true), Ok(Grant::Rtkit)).what.contains("rtkit"));
+        assert!(found(None, Ok(Grant::Limits)).what.starts_with("real-time priority"));
+        let by_default = found(None, Err("no right".to_owned()));
+        assert!(by_default.level == Level::Ok && by_default.what.contains("no right"), "{by_default:?}");
+        let refused = found(Some(true), Err("no bus".to_owned()));
         assert!(refused.level == Level::Warning && refused.what.contains("no bus"), "{refused:?}");
     }
 }
