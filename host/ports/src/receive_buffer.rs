@@ -8,6 +8,7 @@ use std::net::UdpSocket;
 
 /// Bytes that are asked for. The system counts what it needs to keep a datagram, too: of short ones it is room
 /// for more than 5 000.
+#[cfg(unix)]
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// Asks for a larger receive buffer. Without privileges it becomes as large as the administrator allows

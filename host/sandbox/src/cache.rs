@@ -66,7 +66,7 @@ impl Code {
     /// The code is for another engine.
     pub fn load(&self, engine: &Engine) -> wasmtime::Result<Component> {
         match self {
-            Self::Cached(file) => mapped(engine, file),
+            Self::Cached(file) => loaded(engine, file),
             // SAFETY: `deserialize` runs these bytes as machine code, so they must be what `serialize` or
             // `precompile_component` of a compatible engine returned. They came from the compiler: from an engine in
             // this process, or through the pipe of a worker that this process started, into which no other process writes.
@@ -106,7 +106,7 @@ impl CodeFile {
     /// # Errors
     /// The code is for another engine, or can't be mapped.
     pub fn load(&self, engine: &Engine) -> wasmtime::Result<Component> {
-        mapped(engine, &self.path)
+        loaded(engine, &self.path)
     }
 }
 
@@ -140,7 +140,7 @@ impl CodeCache {
     /// The compiler's error. A package that it failed on is not tried again.
     pub fn code(&self, engine: &Engine, package: &Package) -> Result<Code, CompileError> {
         if let Some(file) = self.compiler.precompiled(&package.info.digest) {
-            match mapped(engine, &file) {
+            match loaded(engine, &file) {
                 Ok(_) => return Ok(Code::Cached(file)),
                 Err(error) => tracing::info!("{}: not for this machine, compiling: {error:#}", file.display()),
             }
@@ -149,7 +149,7 @@ impl CodeCache {
         if let (Some(store), Some(file)) = (&self.store, &file)
             && store.vouches_for(file)
         {
-            match mapped(engine, file) {
+            match loaded(engine, file) {
                 Ok(_) => return Ok(Code::Cached(file.clone())),
                 Err(error) => tracing::debug!("{}: not usable: {error:#}", file.display()),
             }
@@ -199,15 +199,23 @@ impl CodeCache {
     }
 }
 
-/// Maps a file that the store or a release vouches for.
-fn mapped(engine: &Engine, file: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: `deserialize_file` runs what is in the file as machine code, so the file must hold
+/// Loads a file that the store or a release vouches for: maps it, so that its memory is shared and only what is used is read. On
+/// Windows it is read: there no file can be replaced or removed that is mapped, by which a release could not be updated
+/// nor the cache tidied while a host runs.
+fn loaded(engine: &Engine, file: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: `deserialize_file` and `deserialize` run what is in the file as machine code, so the file must hold
     // what `serialize` or `precompile_component` of a compatible engine returned, and go on holding it. Whether the
     // engines are compatible is checked. A file of the cache: its MAC was made or checked just now, with a key that only
     // this user's hosts can read; it lies in a folder that only this user can write to, and the host replaces such files
     // by renaming, never in place. A file of a release: its hash was checked just now, against a manifest whose own
     // is in this program; only this user and root can write to it and its folder.
-    unsafe { Component::deserialize_file(engine, file) }
+    unsafe {
+        if cfg!(windows) {
+            Component::deserialize(engine, plain_file::read(file, MAX_CODE)?)
+        } else {
+            Component::deserialize_file(engine, file)
+        }
+    }
 }
 
 fn compatibility(engine: &Engine) -> u64 {

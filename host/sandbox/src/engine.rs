@@ -14,9 +14,9 @@ pub(super) fn config() -> Config {
         .epoch_interruption(true)
         .max_wasm_stack(limits::STACK_BYTES)
         // A guest has no debugger here and its traps are reported as text: without the tables for
-        // both, compiled features take half the memory.
+        // both, compiled features take half the memory. Windows wants those of its own for every function.
         .generate_address_map(false)
-        .native_unwind_info(false)
+        .native_unwind_info(cfg!(windows))
         .wasm_backtrace_max_frames(None);
     config
 }

@@ -134,6 +134,8 @@ impl GrantedFolder {
             Err(error) => return Err(refusal(error)),
         };
         let (replaced, length) = replaced.unzip();
+        #[cfg(not(unix))]
+        let _ = replaced;
         let sum = added.with(path, length, data.len() as u64)?;
         let number = getrandom::u64().map_err(|error| ServiceError::Failed(format!("{}: {error}", shown(path))))?;
         let unfinished = format!("{UNFINISHED}{number:016x}");

@@ -500,6 +500,7 @@ fn set_aside(folder: &Path, name: &str) -> io::Result<PathBuf> {
 
 /// Makes the stores' folder, and syncs its name to the disk.
 fn make_folder(home: &Path, folder: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "modes are Unix's"))]
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -120,7 +120,7 @@ impl FileIdentity {
 
     /// That of an open file.
     #[cfg(not(unix))]
-    pub(crate) fn of(_: &File) -> io::Result<Option<Self>> {
+    pub fn of(_: &File) -> io::Result<Option<Self>> {
         Ok(None)
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What the calling thread had used at some time.
 #[derive(Debug, Clone, Copy)]
-pub struct ThreadUse(#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is none"))] system::Use);
+pub struct ThreadUse(system::Use);
 
 impl ThreadUse {
     /// Of the calling thread, now. `None` on systems that do not say.

@@ -5,9 +5,11 @@ use crossbeam_channel::Sender;
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signal {
-    /// SIGINT (Ctrl-C), SIGTERM, or the SIGHUP of a terminal that is gone.
+    /// SIGINT (Ctrl-C), SIGTERM, or the SIGHUP of a terminal that is gone. On Windows Ctrl-C, Ctrl-Break, and the end of the
+    /// console or the session.
     End,
     /// Any other SIGHUP.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
     Reload,
 }
 
@@ -35,15 +37,18 @@ pub(super) fn listen<T: Send + 'static>(
     Ok(())
 }
 
-/// Without signals the process is simply ended.
-#[cfg(not(unix))]
+/// The same of what a console says.
+#[cfg(windows)]
 pub(super) fn listen<T: Send + 'static>(
     sender: Sender<T>,
-    _word: impl Fn(Signal) -> T + Send + 'static,
+    word: impl Fn(Signal) -> T + Send + 'static,
 ) -> std::io::Result<()> {
-    // The channel must stay open all the same.
-    std::mem::forget(sender);
-    Ok(())
+    let said = move || {
+        if sender.send(word(Signal::End)).is_err() {
+            std::process::exit(INTERRUPTED.into());
+        }
+    };
+    ctrlc::set_handler(said).map_err(std::io::Error::other)
 }
 
 /// The controlling terminal of this process, which sends SIGHUP as it is closed.

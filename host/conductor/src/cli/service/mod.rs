@@ -2,6 +2,8 @@
 //!
 //! What is written is for this person alone: a user unit of systemd, a launchd agent on macOS. Nothing needs root.
 
+#![cfg_attr(not(any(target_os = "linux", target_os = "macos")), allow(dead_code, unused_imports))]
+
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;

@@ -33,6 +33,7 @@ struct Node {
 
 /// What this process may do with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 enum Access {
     Missing,
     Allowed,
@@ -45,6 +46,7 @@ enum Access {
 
 /// How the user stands to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 enum Member {
     No,
     /// Since the last login.
