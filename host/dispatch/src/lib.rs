@@ -36,7 +36,6 @@ pub mod lights;
 pub mod midi_message;
 pub mod midi_out;
 pub mod outputs;
-pub mod paced_port;
 mod prepared_instance;
 pub mod process;
 pub mod queue;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use conductor_event::{Event, MidiMessage, ModeIx};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::MidiOut;
+use conductor_ports::paced_port::{Pace, PacedPort};
 use conductor_scheduling::{event_thread, timer_slack};
 
 use super::clock_message::{ClockMessage, InStep};
@@ -19,7 +20,6 @@ use super::ledger::{Ledger, Owner, Release};
 use super::light_states::LightStates;
 use super::lights::{Lights, OutputLights};
 use super::midi_message::MidiTemplate;
-use super::paced_port::{Pace, PacedPort};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
 

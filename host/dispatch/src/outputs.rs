@@ -10,6 +10,7 @@ use conductor_event::ModeIx;
 use conductor_observer::Observer;
 use conductor_observer::light::DeviceLights;
 use conductor_ports::MidiOut;
+use conductor_ports::paced_port::Pace;
 use conductor_variables::{Variable, Watch};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -17,7 +18,6 @@ use super::join_by;
 use super::light_states::LightStates;
 use super::lights::OutputLights;
 use super::midi_out::{self, MidiCommand, MidiQueue};
-use super::paced_port::Pace;
 use super::releases::Releases;
 
 /// What the outputs have to know of the rules in use.

@@ -30,6 +30,7 @@ pub mod midi;
 pub mod osc;
 pub mod osc_packet;
 mod osc_shape;
+pub mod paced_port;
 mod plan;
 mod port_thread;
 pub mod rebinding;

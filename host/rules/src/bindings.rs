@@ -9,10 +9,10 @@ use conductor_config::{
     self as config, Config, Connection, Diagnostic, Diagnostics, ListenMode, Loaded, OscTransport, PathStep,
     VirtualPort,
 };
-use conductor_dispatch::paced_port::Pace;
 use conductor_ports::binding::{Channels, Listen, OwnPorts, Place, Transport};
 use conductor_ports::gamepad;
 use conductor_ports::midi::virtual_key;
+use conductor_ports::paced_port::Pace;
 use conductor_ports::supervisor::PortPlan;
 use conductor_ports::{BindingSpec, Direction, Matcher, Protocol, SysExIdentity};
 

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use conductor_ports::{MidiOut, PortError};
+use super::{MidiOut, PortError};
 
 /// How fast a port takes messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
