@@ -372,6 +372,9 @@ pub struct Feedback {
     /// Whether `idle` is shown again when the control is let go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_held: Option<bool>,
+    /// What the display in the key says, on a Stream Deck; at most 64 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 const MESSAGES: &[&str] =

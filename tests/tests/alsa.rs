@@ -185,7 +185,7 @@ fn a_virtual_gamepad_is_played_and_lets_go() {
     gamepad.stands(AbsoluteAxisCode::ABS_RZ, 0);
 }
 
-// PRT-1, PRT-3: a Stream Deck is a MIDI port whose keys are pads with lights; pulled out and plugged in again.
+// PRT-1, PRT-3: a Stream Deck is a MIDI port whose keys are pads with lights and texts; pulled out and plugged in again.
 #[test]
 fn a_stream_deck_is_pads_with_lights() {
     if !there_is_midi() {
@@ -198,7 +198,9 @@ fn a_stream_deck_is_pads_with_lights() {
     let lit = |velocity: u8| format!("{{ message_type = 'NoteOn', note = '{{note}}', velocity = {velocity} }}");
     let feedback = format!("[global_mappings.feedback]\nwhile_held = true\nidle = {}\nfired = {}\n", lit(28), lit(96));
     let mapping = midi::osc(note, &out.target(), "address = '/key/{n}', args = ['{value}']");
-    let home = Home::new(&(binding + &mapping + &feedback));
+    let texts = "[[modes]]\nname = 'Play'\n[[modes.mappings]]\ntrigger = { type = 'Note', note = 49, device = 'deck' }\n\
+                 action = { type = 'Suppress' }\nfeedback = { text = 'Next song' }\n[[modes]]\nname = 'Edit'\n";
+    let home = Home::new(&(binding + texts + &mapping + &feedback));
     let host = home.run();
     // It calls keys as the device's profile does.
     let monitor = Process::start(&mut command(home.path(), &["monitor"]));
@@ -212,6 +214,14 @@ fn a_stream_deck_is_pads_with_lights() {
         assert_eq!(out.line(), format!("/key/{} i 127", 2 + round));
         deck.shows(2 + round, [255, 0, 0]);
         deck.shows(14, [0, 255, 0]);
+        deck.is_written(14, false);
+        deck.shows(13, [0, 255, 0]);
+        deck.is_written(13, true);
+        home.json(&["mode", "switch", "Edit", "--json"]);
+        deck.is_written(13, false);
+        deck.shows(13, [0, 255, 0]);
+        home.json(&["mode", "switch", "Play", "--json"]);
+        deck.is_written(13, true);
         deck.key(2 + usize::from(round), false);
         deck.shows(2 + round, [0, 255, 0]);
         let name = format!("key {}", 3 + round);

@@ -433,6 +433,12 @@ pub struct Feedback {
     /// long as the control is held. For a `Note`, `NoteRange`, `VelocityRange`, `GamepadButton` or `Key`. Default: false.
     #[serde(default)]
     pub while_held: bool,
+
+    /// What the display in the key says, 1 to 64 characters; a line feed begins a new line. For a trigger that is a note, and a
+    /// device with displays in its keys: a Stream Deck. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub text: Option<String>,
 }
 
 /// A language model, and where it is.

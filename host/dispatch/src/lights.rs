@@ -21,6 +21,9 @@ type Place = (u8, u8);
 /// One page: what each light shows. Sorted, so that it is sent in the same order each time.
 type Page = BTreeMap<Place, Shown>;
 
+/// What displays in keys say, by note.
+pub type Texts = BTreeMap<u8, Arc<str>>;
+
 /// What a light shows.
 #[derive(Debug, Clone, PartialEq)]
 struct Shown {
@@ -36,6 +39,8 @@ pub struct OutputLights {
     pub idle: Vec<(Option<ModeIx>, MidiMessage)>,
     /// What variables hold.
     pub state: Vec<Arc<StateLight>>,
+    /// What the displays in keys say, by mode and note; no mode is every mode.
+    pub texts: Vec<(Option<ModeIx>, u8, Arc<str>)>,
 }
 
 /// A light that shows what variables hold.
@@ -68,6 +73,8 @@ impl StateLight {
 pub struct Lights {
     /// By mode; none is for every mode.
     pages: BTreeMap<Option<ModeIx>, Page>,
+    /// What the displays in keys say, in the same way.
+    texts: BTreeMap<Option<ModeIx>, Texts>,
     below: Arc<[ModeIx]>,
     active: Option<ModeIx>,
     /// With the place that each set last.
@@ -82,6 +89,7 @@ impl Default for Lights {
     fn default() -> Self {
         Self {
             pages: BTreeMap::new(),
+            texts: BTreeMap::new(),
             below: Arc::default(),
             active: None,
             state: Vec::new(),
@@ -101,7 +109,7 @@ impl Lights {
     /// that nothing sets any more go dark.
     pub fn replace(
         &mut self,
-        OutputLights { idle, state }: OutputLights,
+        OutputLights { idle, state, texts }: OutputLights,
         below: Arc<[ModeIx]>,
         active: Option<ModeIx>,
     ) -> Vec<MidiMessage> {
@@ -109,6 +117,10 @@ impl Lights {
         self.pages.clear();
         for (mode, message) in idle {
             self.put(mode, Shown { message, blinks: false });
+        }
+        self.texts.clear();
+        for (mode, note, text) in texts {
+            self.texts.entry(mode).or_default().insert(note, text);
         }
         self.state = state.into_iter().map(|light| (light, None)).collect();
         (self.below, self.active) = (below, active);
@@ -142,6 +154,15 @@ impl Lights {
         self.changes(&before)
     }
 
+    /// What the displays in keys say now.
+    pub fn texts(&self) -> Texts {
+        if self.texts.is_empty() {
+            return Texts::new();
+        }
+        let pages = self.visible().into_iter().filter_map(|page| self.texts.get(&page));
+        pages.flatten().map(|(note, text)| (*note, Arc::clone(text))).collect()
+    }
+
     /// Everything that is shown, to be sent to a port that has just come.
     pub fn all(&self) -> Vec<MidiMessage> {
         self.shown().into_values().collect()
@@ -151,6 +172,7 @@ impl Lights {
     pub fn out(&mut self) -> Vec<MidiMessage> {
         let before = self.shown();
         self.pages.clear();
+        self.texts.clear();
         self.state.clear();
         self.changes(&before)
     }
@@ -292,7 +314,7 @@ mod tests {
     }
 
     fn idle(idle: &[(Option<ModeIx>, MidiMessage)]) -> OutputLights {
-        OutputLights { idle: idle.to_vec(), state: Vec::new() }
+        OutputLights { idle: idle.to_vec(), ..OutputLights::default() }
     }
 
     const PLAY: Option<ModeIx> = Some(ModeIx(0));
@@ -331,6 +353,22 @@ mod tests {
         // Modes that lie over each other in a circle are refused; here they end.
         lights.replace(idle(&first), [ModeIx(1), ModeIx(0)].into(), PLAY);
         assert_eq!(lights.all().len(), 3);
+    }
+
+    // A key's text is its mapping's, and so goes with the mode.
+    #[test]
+    fn texts_are_those_of_the_pages_that_are_seen() {
+        let mut lights = Lights::default();
+        let texts = [(PLAY, 1, "Mute"), (None, 2, "Panic"), (EDIT, 2, "Undo")];
+        let texts = texts.map(|(mode, note, text)| (mode, note, text.into())).to_vec();
+        let seen =
+            |lights: &Lights| lights.texts().iter().map(|(note, text)| format!("{note} {text}")).collect::<Vec<_>>();
+        lights.replace(OutputLights { texts, ..OutputLights::default() }, Arc::default(), PLAY);
+        assert_eq!(seen(&lights), ["1 Mute", "2 Panic"]);
+        lights.turn_to(ModeIx(1));
+        assert_eq!(seen(&lights), ["2 Undo"]);
+        lights.replace(OutputLights::default(), Arc::default(), PLAY);
+        assert!(seen(&lights).is_empty());
     }
 
     #[test]
@@ -375,7 +413,8 @@ mod tests {
     fn state_is_shown_as_colour_and_as_a_value() {
         let (variables, pad) = state("message_type = 'NoteOn'\nnote = 36\nvelocity = '{if(mute, 5, 21)}'", None);
         let mut lights = Lights::default();
-        let shown = |light: &Arc<StateLight>| OutputLights { idle: vec![], state: vec![Arc::clone(light)] };
+        let shown =
+            |light: &Arc<StateLight>| OutputLights { state: vec![Arc::clone(light)], ..OutputLights::default() };
         assert_eq!(lights.replace(shown(&pad), Arc::default(), PLAY), [light(36, 21)]);
         set(&variables, "mute", 1.0);
         assert_eq!(lights.refresh(), [light(36, 5)]);
@@ -396,7 +435,7 @@ mod tests {
         let (variables, pad) =
             state("message_type = 'NoteOn'\nchannel = '{if(mute, 2, 0)}'\nnote = 36\nvelocity = 5", None);
         let mut lights = Lights::default();
-        lights.replace(OutputLights { idle: vec![], state: vec![pad] }, Arc::default(), PLAY);
+        lights.replace(OutputLights { state: vec![pad], ..OutputLights::default() }, Arc::default(), PLAY);
         set(&variables, "mute", 1.0);
         let pulses = MidiMessage::NoteOn { channel: 2, note: 36, velocity: 5 };
         assert_eq!(lights.refresh(), [dark_light(36), pulses.clone()]);
@@ -409,7 +448,7 @@ mod tests {
     fn what_blinks_goes_on_and_off_as_long_as_it_is_to() {
         let (variables, pad) = state("message_type = 'NoteOn'\nnote = 36\nvelocity = 5", Some("gain > 0.5"));
         let mut lights = Lights::default();
-        lights.replace(OutputLights { idle: vec![], state: vec![pad] }, Arc::default(), PLAY);
+        lights.replace(OutputLights { state: vec![pad], ..OutputLights::default() }, Arc::default(), PLAY);
         assert!(!lights.blink() && lights.flip().is_empty());
         assert_eq!(lights.blinking(), []);
         lights.begin_on();
@@ -455,7 +494,7 @@ mod tests {
                 let sent = match step {
                     0 => lights.turn_to(ModeIx(u16::from(mode))),
                     1 => {
-                        let all = OutputLights { idle: vec![(mode_ix, message)], state: vec![Arc::clone(&pad)] };
+                        let all = OutputLights { idle: vec![(mode_ix, message)], state: vec![Arc::clone(&pad)], ..OutputLights::default() };
                         // The second mode lies over the first.
                         lights.replace(all, [ModeIx::NONE, ModeIx(0)].into(), lights.active)
                     }

@@ -18,7 +18,7 @@ use super::clock_message::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
 use super::ledger::{Ledger, Owner, Release};
 use super::light_states::LightStates;
-use super::lights::{Lights, OutputLights};
+use super::lights::{Lights, OutputLights, Texts};
 use super::midi_message::MidiTemplate;
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
@@ -133,6 +133,7 @@ pub fn start(
         ends_all_notes: false,
         conditioner: Conditioner::default(),
         lights: Lights::default(),
+        texts: Texts::new(),
         stale,
         states,
         rehearses,
@@ -211,6 +212,8 @@ struct Worker {
     ends_all_notes: bool,
     conditioner: Conditioner,
     lights: Lights,
+    /// What the displays in its keys say.
+    texts: Texts,
     /// Whether variables have changed that lights show.
     stale: Arc<AtomicBool>,
     /// What they show now, for those who look.
@@ -242,6 +245,7 @@ impl Worker {
                 Next::Command(MidiCommand::Attach(port)) => {
                     self.port = Some(PacedPort::new(port, self.pace, Instant::now()));
                     self.report(self.states.forget());
+                    self.texts.clear();
                     self.clock.forget();
                     if std::mem::take(&mut self.ends_all_notes) {
                         self.end((0..16).map(|channel| ActiveOutput::Channel { channel }));
@@ -250,7 +254,7 @@ impl Worker {
                     let cut_off = std::mem::take(&mut self.cut_off);
                     self.end(cut_off.into_iter().chain(sounding));
                     let all = self.lights.all();
-                    self.show(&all);
+                    self.show_page(&all);
                 }
                 Next::Command(MidiCommand::Detach) => {
                     let on = self.everything_on();
@@ -272,12 +276,12 @@ impl Worker {
                         self.tell_clock(|clock, send| clock.stop(send));
                     }
                     let changes = self.lights.replace(lights, below, Some(inbox.mode()));
-                    self.show(&changes);
+                    self.show_page(&changes);
                 }
                 Next::Release(release) => {
                     if let Release::Mode(mode) = release {
                         let changes = self.lights.turn_to(mode);
-                        self.show(&changes);
+                        self.show_page(&changes);
                     }
                     self.conditioner.release(&release);
                     let off = self.held.release(&release);
@@ -285,7 +289,7 @@ impl Worker {
                 }
                 Next::ReleaseAll => {
                     let changes = self.lights.turn_to(inbox.mode());
-                    self.show(&changes);
+                    self.show_page(&changes);
                     let off = self.everything_on();
                     self.end(off);
                 }
@@ -298,7 +302,7 @@ impl Worker {
         self.pay();
         self.tell_clock(|clock, send| clock.stop(send));
         let dark = self.lights.out();
-        self.show(&dark);
+        self.show_page(&dark);
         self.drain();
     }
 
@@ -438,6 +442,24 @@ impl Worker {
         }
     }
 
+    /// Shows another page: the texts of keys first, so that one with another text and another colour is drawn with both at once.
+    fn show_page(&mut self, messages: &[MidiMessage]) {
+        self.show_texts();
+        self.show(messages);
+    }
+
+    /// Has the displays in keys say what they are to say now, where that is something else than before.
+    fn show_texts(&mut self) {
+        let now = self.lights.texts();
+        let Some(port) = self.port.as_mut().filter(|_| now != self.texts) else { return };
+        let gone = self.texts.keys().filter(|note| !now.contains_key(note)).map(|note| (*note, None));
+        let new = now.iter().filter(|(note, text)| self.texts.get(note) != Some(text));
+        let changes = gone.chain(new.map(|(note, text)| (*note, Some(&**text))));
+        let refused = changes.filter_map(|(note, text)| port.show_text(note, text).err());
+        refused.for_each(|error| self.counters.failure(&Reason::Failed(error.to_string())));
+        self.texts = now;
+    }
+
     /// Sends what lights show. Where the port is not there, it gets everything when it comes.
     fn show(&mut self, messages: &[MidiMessage]) {
         if self.port.is_none() {
@@ -557,6 +579,47 @@ mod tests {
             }
             self.heard.send(message.to_vec()).map_err(|_| PortError("the receiver is gone".into()))
         }
+    }
+
+    /// A port whose keys have displays.
+    struct Displays(Sender<String>);
+
+    impl MidiOut for Displays {
+        fn send(&mut self, message: &[u8]) -> Result<(), PortError> {
+            self.0.send(format!("{message:02x?}")).map_err(|_| PortError("the receiver is gone".into()))
+        }
+
+        fn show_text(&mut self, note: u8, text: Option<&str>) -> Result<(), PortError> {
+            self.0.send(format!("{note}: {text:?}")).map_err(|_| PortError("the receiver is gone".into()))
+        }
+    }
+
+    // ACT-5: a display gets what is new, before the colour beside it, and everything when it comes (back).
+    #[test]
+    fn displays_say_what_their_mappings_say() {
+        let (_, said) = SinkQueue::new();
+        let (observer, _, _) = observer::start(said, None).unwrap();
+        let (queue, thread) = start("deck", observer, Arc::default(), Arc::default(), false).unwrap();
+        let follow = |texts: &[(u8, &str)]| {
+            let texts = texts.iter().map(|(note, text)| (None, *note, (*text).into())).collect();
+            let light = MidiMessage::NoteOn { channel: 0, note: 36, velocity: 28 };
+            let lights = OutputLights { idle: vec![(None, light)], texts, ..OutputLights::default() };
+            queue.command(MidiCommand::Follow { lights, below: Arc::default(), pace: Pace::default(), clock: false });
+        };
+        follow(&[(36, "Mute"), (37, "Solo")]);
+        let (heard, hears) = crossbeam_channel::unbounded();
+        let next = || hears.recv_timeout(Duration::from_secs(20)).unwrap();
+        for _ in 0..2 {
+            queue.command(MidiCommand::Attach(Box::new(Displays(heard.clone()))));
+            assert_eq!([next(), next(), next()], ["36: Some(\"Mute\")", "37: Some(\"Solo\")", "[90, 24, 1c]"]);
+        }
+        follow(&[(36, "Mute"), (37, "Cue")]);
+        assert_eq!(next(), "37: Some(\"Cue\")", "the other one says it already");
+        follow(&[(36, "Mute")]);
+        assert_eq!(next(), "37: None");
+        queue.stop();
+        thread.join().unwrap();
+        assert_eq!([next(), next()], ["36: None", "[80, 24, 00]"]);
     }
 
     // ENG-10: what a port refuses to end is ended when it listens again.

@@ -274,4 +274,14 @@ pub trait MidiOut: Send {
     /// # Errors
     /// When the driver refuses it. A driver's Ok means only that it took it.
     fn send(&mut self, message: &[u8]) -> Result<(), PortError>;
+
+    /// Has the display in the key of a note say a text, or nothing, beside the colour that messages set. A port whose keys have
+    /// no displays ignores it.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    fn show_text(&mut self, note: u8, text: Option<&str>) -> Result<(), PortError> {
+        let _ = (note, text);
+        Ok(())
+    }
 }

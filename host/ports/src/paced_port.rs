@@ -92,6 +92,14 @@ impl PacedPort {
         Ok(())
     }
 
+    /// Has the display in a key say something. It does not wait: such ports have no pace.
+    ///
+    /// # Errors
+    /// When the driver refuses it.
+    pub fn show_text(&mut self, note: u8, text: Option<&str>) -> Result<(), PortError> {
+        self.port.show_text(note, text)
+    }
+
     /// When the next message that waits may go; `None` if none waits.
     pub fn due(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then(|| self.free_at.checked_sub(LOOKAHEAD).unwrap_or(self.free_at))

@@ -128,14 +128,26 @@ struct OpenOutput {
     pluggings: Pluggings,
 }
 
-impl MidiOut for OpenOutput {
-    fn send(&mut self, message: &[u8]) -> Result<(), PortError> {
-        self.lights.take(message).map_err(|error| {
+impl OpenOutput {
+    fn done(&self, done: Result<(), Error>) -> Result<(), PortError> {
+        done.map_err(|error| {
             if matches!(error, Error::Device(_)) {
                 self.pluggings.lost(&self.serial);
             }
             PortError(error.to_string())
         })
+    }
+}
+
+impl MidiOut for OpenOutput {
+    fn send(&mut self, message: &[u8]) -> Result<(), PortError> {
+        let done = self.lights.take(message);
+        self.done(done)
+    }
+
+    fn show_text(&mut self, note: u8, text: Option<&str>) -> Result<(), PortError> {
+        let done = self.lights.show_text(note, text);
+        self.done(done)
     }
 }
 

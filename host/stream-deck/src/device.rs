@@ -8,10 +8,13 @@ use elgato_streamdeck::images::convert_image;
 use elgato_streamdeck::info::{ELGATO_VENDOR_ID, Kind};
 use elgato_streamdeck::{DeviceStateReader, StreamDeck, StreamDeckError};
 use hidapi::HidApi;
-use image::{DynamicImage, Rgb, RgbImage};
+use image::DynamicImage;
 
-use crate::colour;
 use crate::layout::{self, Setting};
+use crate::picture;
+
+/// How many pictures of colours with a text are kept: all of a page and the one before.
+const MOST_PICTURES: usize = 128;
 
 /// Why a deck can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -171,10 +174,20 @@ impl Reader {
 #[derive(Debug)]
 pub struct Lights {
     deck: Deck,
-    /// What each key shows, as a velocity; `None` if that is not known.
-    shown: Vec<Option<u8>>,
-    /// The pictures of colours as the device wants them, once they were needed.
-    pictures: HashMap<u8, Vec<u8>>,
+    keys: Vec<Key>,
+    /// The pictures of colours and texts as the device wants them, once they were needed.
+    pictures: HashMap<Face, Vec<u8>>,
+}
+
+/// What a key shows: the velocity of its colour, and its text.
+type Face = (u8, Arc<str>);
+
+/// A key.
+#[derive(Debug, Clone)]
+struct Key {
+    face: Face,
+    /// Whether the device has it; `false` if that is not known.
+    is_shown: bool,
 }
 
 impl Lights {
@@ -184,7 +197,8 @@ impl Lights {
     /// [`Error::Device`].
     pub fn new(deck: Deck) -> Result<Self, Error> {
         let keys = usize::from(deck.device.kind().key_count());
-        let mut lights = Self { deck, shown: vec![None; keys], pictures: HashMap::new() };
+        let dark = Key { face: (0, Arc::default()), is_shown: false };
+        let mut lights = Self { deck, keys: vec![dark; keys], pictures: HashMap::new() };
         lights.darken()?;
         Ok(lights)
     }
@@ -196,7 +210,7 @@ impl Lights {
     pub fn take(&mut self, message: &[u8]) -> Result<(), Error> {
         let kind = self.deck.device.kind();
         match layout::setting(kind, message) {
-            Some(Setting::Key(key, velocity)) => self.show(key, velocity),
+            Some(Setting::Key(key, velocity)) => self.colour(key, velocity),
             Some(Setting::TouchPoint(point, [red, green, blue])) => {
                 self.deck.device.set_touchpoint_color(point, red, green, blue).map_err(Error::Device)
             }
@@ -206,24 +220,46 @@ impl Lights {
         }
     }
 
-    fn darken(&mut self) -> Result<(), Error> {
-        (0..self.deck.device.kind().key_count()).try_for_each(|key| self.show(key, 0))
+    /// Has the key of a note say a text, or nothing, on its colour. A note that is no key's is ignored.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the deck is gone.
+    pub fn show_text(&mut self, note: u8, text: Option<&str>) -> Result<(), Error> {
+        let Some(key) = layout::key(self.deck.device.kind(), note) else { return Ok(()) };
+        let (velocity, _) = self.keys[usize::from(key)].face;
+        self.show(key, (velocity, text.unwrap_or_default().into()))
     }
 
-    fn show(&mut self, key: u8, velocity: u8) -> Result<(), Error> {
-        let shown = &mut self.shown[usize::from(key)];
-        if *shown == Some(velocity) {
+    fn darken(&mut self) -> Result<(), Error> {
+        (0..self.deck.device.kind().key_count()).try_for_each(|key| self.colour(key, 0))
+    }
+
+    fn colour(&mut self, key: u8, velocity: u8) -> Result<(), Error> {
+        let (_, text) = &self.keys[usize::from(key)].face;
+        self.show(key, (velocity, Arc::clone(text)))
+    }
+
+    fn show(&mut self, key: u8, face: Face) -> Result<(), Error> {
+        let shown = &mut self.keys[usize::from(key)];
+        if shown.is_shown && shown.face == face {
             return Ok(());
         }
         // Of a key whose picture was cut off it is not known what it shows.
-        *shown = None;
+        *shown = Key { face: face.clone(), is_shown: false };
+        if self.pictures.len() >= MOST_PICTURES && !self.pictures.contains_key(&face) {
+            self.pictures.clear();
+        }
         let device = &self.deck.device;
-        let picture = match self.pictures.entry(velocity) {
+        let picture = match self.pictures.entry(face) {
             std::collections::hash_map::Entry::Occupied(there) => there.into_mut(),
-            std::collections::hash_map::Entry::Vacant(free) => free.insert(picture(device.kind(), velocity)?),
+            std::collections::hash_map::Entry::Vacant(free) => {
+                let (velocity, text) = free.key();
+                let picture = picture(device.kind(), *velocity, text)?;
+                free.insert(picture)
+            }
         };
         device.write_image(key, picture).and_then(|()| device.flush()).map_err(Error::Device)?;
-        *shown = Some(velocity);
+        shown.is_shown = true;
         Ok(())
     }
 }
@@ -235,21 +271,23 @@ impl Drop for Lights {
     }
 }
 
-/// A key in one colour, as a deck of this kind wants it.
-fn picture(kind: Kind, velocity: u8) -> Result<Vec<u8>, Error> {
+/// A key in one colour with a text on it, as a deck of this kind wants it.
+fn picture(kind: Kind, velocity: u8, text: &str) -> Result<Vec<u8>, Error> {
     let (width, height) = kind.key_image_format().size;
     let side = |pixels: usize| u32::try_from(pixels).unwrap_or(0);
-    let image = RgbImage::from_pixel(side(width), side(height), Rgb(colour::of_velocity(velocity)));
+    let image = picture::key(side(width), side(height), velocity, text);
     convert_image(kind, DynamicImage::ImageRgb8(image)).map_err(|error| Error::Device(error.into()))
 }
 
 #[cfg(test)]
 mod tests {
+    use image::Rgb;
+
     use super::*;
 
     #[test]
     fn a_key_has_its_colour_all_over() {
-        let bytes = picture(Kind::Mk2, 96).unwrap();
+        let bytes = picture(Kind::Mk2, 96, "").unwrap();
         // A JPEG, as an MK.2 takes it, which fits into a few reports of 1024 bytes.
         assert!(bytes.starts_with(&[0xFF, 0xD8]) && bytes.len() < 4096, "{} bytes", bytes.len());
         let image = image::load_from_memory(&bytes).unwrap().into_rgb8();
@@ -257,6 +295,6 @@ mod tests {
         for (_, _, Rgb([red, green, blue])) in image.enumerate_pixels() {
             assert!(*red > 240 && *green < 16 && *blue < 16, "{red} {green} {blue}");
         }
-        assert!(picture(Kind::Mini, 3).unwrap().starts_with(b"BM"), "a Mini takes bitmaps");
+        assert!(picture(Kind::Mini, 3, "").unwrap().starts_with(b"BM"), "a Mini takes bitmaps");
     }
 }

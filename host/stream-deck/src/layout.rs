@@ -113,12 +113,16 @@ pub fn setting(kind: Kind, message: &[u8]) -> Option<Setting> {
     }
 }
 
+/// The key of a note, from 0. `None` if it is no key's.
+pub fn key(kind: Kind, note: u8) -> Option<u8> {
+    note.checked_sub(FIRST_KEY).filter(|index| *index < kind.key_count())
+}
+
 fn lit(kind: Kind, note: u8, velocity: u8) -> Option<Setting> {
-    let from = |first: u8, count: u8| note.checked_sub(first).filter(|index| *index < count);
-    if let Some(key) = from(FIRST_KEY, kind.key_count()) {
+    if let Some(key) = key(kind, note) {
         return Some(Setting::Key(key, velocity));
     }
-    let point = from(FIRST_TOUCH_POINT, kind.touchpoint_count())?;
+    let point = note.checked_sub(FIRST_TOUCH_POINT).filter(|index| *index < kind.touchpoint_count())?;
     Some(Setting::TouchPoint(point, colour::of_velocity(velocity)))
 }
 

@@ -47,8 +47,26 @@ pub struct Deck {
     pressed: [bool; KEYS],
     /// Keys and their pictures.
     pictures: Receiver<(u8, Vec<u8>)>,
-    /// The colour of each key that was shown one, in its middle.
-    shown: HashMap<u8, [u8; 3]>,
+    /// What each key shows that was shown something.
+    shown: HashMap<u8, Shown>,
+}
+
+/// What a key shows.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    /// The colour beside its text.
+    colour: [u8; 3],
+    /// Whether it has a text.
+    is_written: bool,
+}
+
+impl Shown {
+    fn of(picture: &[u8]) -> Self {
+        let image = image::load_from_memory(picture).unwrap().into_rgb8();
+        let colour = image.get_pixel(0, 0).0;
+        let far = |pixel: &[u8; 3]| pixel.iter().zip(colour).any(|(one, other)| one.abs_diff(other) > 100);
+        Self { colour, is_written: image.pixels().any(|pixel| far(&pixel.0)) }
+    }
 }
 
 impl Deck {
@@ -88,18 +106,26 @@ impl Deck {
 
     /// Waits until a key is of this colour.
     pub fn shows(&mut self, key: u8, colour: [u8; 3]) {
-        let is_close = |shown: &[u8; 3]| shown.iter().zip(colour).all(|(one, other)| one.abs_diff(other) < TOLERANCE);
+        let is_close =
+            |shown: Shown| shown.colour.iter().zip(colour).all(|(one, other)| one.abs_diff(other) < TOLERANCE);
+        self.becomes(key, &format!("{colour:?}"), is_close);
+    }
+
+    /// Waits until a key has a text, or none.
+    pub fn is_written(&mut self, key: u8, is_written: bool) {
+        self.becomes(key, &format!("with a text: {is_written}"), |shown| shown.is_written == is_written);
+    }
+
+    fn becomes(&mut self, key: u8, what: &str, is_so: impl Fn(Shown) -> bool) {
         let (pictures, shown) = (&self.pictures, std::cell::RefCell::new(&mut self.shown));
         wait::until(
             || {
                 for (key, picture) in pictures.try_iter() {
-                    let image = image::load_from_memory(&picture).unwrap().into_rgb8();
-                    let middle = image.get_pixel(image.width() / 2, image.height() / 2).0;
-                    shown.borrow_mut().insert(key, middle);
+                    shown.borrow_mut().insert(key, Shown::of(&picture));
                 }
-                shown.borrow().get(&key).filter(|shown| is_close(shown)).map(|_| ())
+                shown.borrow().get(&key).filter(|shown| is_so(**shown)).map(|_| ())
             },
-            || format!("key {key} is {:?} and not {colour:?}", shown.borrow().get(&key)),
+            || format!("key {key} is {:?} and not {what}", shown.borrow().get(&key)),
         );
     }
 }

@@ -45,7 +45,7 @@ use self::edges::{Releases, hears_releases_of_itself, holds, holds_on, is_both, 
 pub use self::fresh::{FreshMapping, fresh_mappings};
 pub use self::overlaps::{OverlappingPair, Overlaps, PlacedMapping, overlapping_pairs, overlaps};
 pub use self::shadowed::shadowed;
-use self::trigger::{some_number, trigger, waiting};
+use self::trigger::{notes, some_number, trigger, waiting};
 use self::variable::{Asking, steps_mode};
 use crate::profile::{self, Profile};
 
@@ -278,13 +278,13 @@ impl<'a> Compiler<'a> {
     fn shown(
         &mut self,
         action: Action,
-        feedback: &config::Feedback,
+        written: &config::Feedback,
         trigger: &config::Trigger,
         mode: Option<ModeIx>,
         path: &[PathStep<'_>],
     ) -> Option<Action> {
         let path = [path, &["feedback".into()]].concat();
-        let Some(target) = feedback.target.as_ref().or(trigger.device.as_ref()) else {
+        let Some(target) = written.target.as_ref().or(trigger.device.as_ref()) else {
             let place = self.source.place(&path);
             let diagnostic =
                 Diagnostic::error(place, "the mapping is for every device, so it is open whose lights these are")
@@ -297,12 +297,27 @@ impl<'a> Compiler<'a> {
             None => Some(None),
             Some(message) => self.message(message, &[&path[..], &[key.into()][..]].concat()).map(Some),
         };
-        let (fired, idle) = (template(&feedback.fired, "fired"), template(&feedback.idle, "idle"));
+        let (fired, idle) = (template(&written.fired, "fired"), template(&written.idle, "idle"));
         let feedback = Feedback { fired: fired?, idle: idle? };
         if let Some(idle) = &feedback.idle {
             let device = engine::DeviceId::new(trigger.device.as_ref().unwrap_or(target));
             let messages = waiting(&trigger.event).map(|inputs| (mode, idle.filled(&inputs, &device)));
             self.outputs.lights.entry(target.clone()).or_default().idle.extend(messages);
+        }
+        if let Some(text) = &written.text {
+            let Some(keys) = notes(&trigger.event) else {
+                let place = self.source.place(&[&path[..], &["text".into()]].concat());
+                let diagnostic = Diagnostic::error(place, "`text` is shown in a key, and this trigger names no note")
+                    .with_help(
+                        "use a `Note`, `NoteRange`, `VelocityRange`, or a `LongPress` or `DoubleTap` with `note`",
+                    );
+                self.diagnostics.push(diagnostic);
+                return None;
+            };
+            // A range of notes ends at 127.
+            let text: Arc<str> = text.as_str().into();
+            let texts = keys.filter_map(|key| Some((mode, u8::try_from(key).ok()?, Arc::clone(&text))));
+            self.outputs.lights.entry(target.clone()).or_default().texts.extend(texts);
         }
         Some(Action::Shown { queue, feedback: Arc::new(feedback), action: Box::new(action) })
     }
@@ -461,6 +476,29 @@ mod tests {
         let off = MidiMessage::NoteOff { channel: 0, note: 36, velocity: 0 };
         assert_eq!(fired(&rules, on), ["MidiForward to synth", "SendMidi to synth"]);
         assert_eq!(fired(&rules, off), ["MidiForward to synth"]);
+    }
+
+    // ACT-5
+    #[test]
+    fn a_text_is_for_each_key_of_its_trigger() {
+        let texts = |trigger: &str| {
+            let toml = format!(
+                "[[modes]]\nname = 'Play'\n[[modes.mappings]]\ntrigger = {{ {trigger}, device = 'deck' }}\n\
+                 action = {{ type = 'Suppress' }}\nfeedback = {{ text = 'Go' }}"
+            );
+            let made = compiled(&toml).map_err(|error| error.to_string())?;
+            let texts = made.outputs.lights["deck"].texts.iter();
+            Ok::<_, String>(texts.map(|(mode, note, text)| format!("{mode:?} {note} {text}")).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            texts("type = 'Note', note = '36..37'").unwrap(),
+            ["Some(ModeIx(0)) 36 Go", "Some(ModeIx(0)) 37 Go"]
+        );
+        assert_eq!(texts("type = 'DoubleTap', note = 127").unwrap(), ["Some(ModeIx(0)) 127 Go"]);
+        for other in ["type = 'CC', cc = 1", "type = 'LongPress', button = 'south'"] {
+            let refused = texts(other).unwrap_err();
+            assert!(refused.contains("names no note"), "{refused}");
+        }
     }
 
     // ACT-5, ENG-14

@@ -1,5 +1,6 @@
 //! Compiles a mapping's trigger for the engine.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use conductor_config::{self as config, TriggerEvent};
@@ -251,6 +252,18 @@ pub(super) fn waiting(event: &TriggerEvent) -> impl Iterator<Item = config::Inpu
         channel: channel.map_or(0.0, |channel| channel.get().into()),
         ..config::Inputs::default()
     })
+}
+
+/// The notes that a trigger waits for. `None` if it waits for something else.
+pub(super) fn notes(event: &TriggerEvent) -> Option<RangeInclusive<u16>> {
+    match event {
+        TriggerEvent::Note { note: range, .. }
+        | TriggerEvent::VelocityRange { note: range, .. }
+        | TriggerEvent::LongPress { note: Some(range), .. }
+        | TriggerEvent::DoubleTap { note: Some(range), .. } => Some(range.first()..=range.last()),
+        TriggerEvent::NoteRange { note_min, note_max, .. } => Some(note_min.get().into()..=note_max.get().into()),
+        _ => None,
+    }
 }
 
 /// The numbers of a range.
