@@ -1,4 +1,7 @@
-//! The demonstration: everything built, then `conductor demo`.
+//! The demonstration: what it shows is built, then `conductor demo`.
+//!
+//! On a fresh machine that is a small build of its own, so that there is something to see soon. Where a host is built already, as for
+//! the tests, that one is brought up to date and shown.
 
 use std::{
     ffi::OsString,
@@ -15,7 +18,7 @@ use crate::{
     setup,
 };
 
-/// Build everything and run the demonstration.
+/// Build what the demonstration shows, and run it.
 #[derive(clap::Args)]
 pub struct Args {
     /// Send and receive MIDI through JACK; starts a private server if none runs.
@@ -32,15 +35,25 @@ pub struct Args {
     rest: Vec<OsString>,
 }
 
+/// The feature that the demonstration shows.
+const SHOWN: &str = "osc-output";
+
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     setup::ensure(setup::Purpose::Demo)?;
     if args.jack {
         setup::ensure_jack()?;
     }
-    let components = features::build(repo)?;
     let midi = if args.jack { Midi::Jack } else { Midi::System };
-    let profile = if args.release { Profile::Release } else { Profile::Dev };
+    let profile = match args.release {
+        true => Profile::Release,
+        false if host::program(repo, midi, Profile::Dev).is_file() => Profile::Dev,
+        false => Profile::Demo,
+    };
+    let components = match profile {
+        Profile::Demo => features::build_alone(repo, SHOWN)?,
+        Profile::Dev | Profile::Release => features::build(repo)?,
+    };
     let mut demo = Command::new(host::build(repo, midi, profile)?);
     demo.arg("demo")
         .args(args.jack.then_some("--jack"))

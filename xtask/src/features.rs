@@ -74,6 +74,19 @@ pub fn build(repo: &Repo) -> Result<PathBuf> {
     Ok(repo.components())
 }
 
+/// Builds one of the features alone, and returns the folder with its component, which has no other in it.
+pub fn build_alone(repo: &Repo, name: &str) -> Result<PathBuf> {
+    let rust = guest_rust(repo)?;
+    let output = repo.target().join(format!("{name}-alone"));
+    build_packages(
+        repo,
+        &rust,
+        &Guests { workspace: repo.root().join("features"), output: output.clone() },
+        Some(name),
+    )?;
+    Ok(output)
+}
+
 fn guest_rust(repo: &Repo) -> Result<GuestRust> {
     let rust = guest_rust::ensure(repo)?;
     eprintln!("guests: {}", rust.describe());
@@ -81,8 +94,16 @@ fn guest_rust(repo: &Repo) -> Result<GuestRust> {
 }
 
 fn build_workspace(repo: &Repo, rust: &GuestRust, guests: &Guests) -> Result<()> {
+    let built = build_packages(repo, rust, guests, None)?;
+    complain_about_silent_folders(guests, &built)?;
+    remove_stale(&guests.output, &built)
+}
+
+/// Builds one package of the workspace, or all. Returns the names of the components' files.
+fn build_packages(repo: &Repo, rust: &GuestRust, guests: &Guests, one: Option<&str>) -> Result<BTreeSet<String>> {
     let mut command = guest_rust::cargo(rust, repo, "build");
-    command.args(["--release", "--workspace", "--manifest-path"]).arg(guests.manifest());
+    let packages = one.map_or_else(|| "--workspace".to_owned(), |name| format!("--package={name}"));
+    command.args(["--release", &packages, "--manifest-path"]).arg(guests.manifest());
     let artifacts = cargo::build(&mut command)?;
     fs::create_dir_all(&guests.output).with_context(|| format!("cannot create {}", guests.output.display()))?;
     let mut built = BTreeSet::new();
@@ -103,8 +124,7 @@ fn build_workspace(repo: &Repo, rust: &GuestRust, guests: &Guests) -> Result<()>
         eprintln!("{name:>24} {:>9.1} KB  {news}", component.len() as f64 / 1e3);
         built.insert(file);
     }
-    complain_about_silent_folders(guests, &built)?;
-    remove_stale(&guests.output, &built)
+    Ok(built)
 }
 
 /// Keeps the file's date if nothing changed, so that it is not compiled again.

@@ -37,6 +37,8 @@ pub enum Profile {
     Dev,
     /// Quick to run.
     Release,
+    /// Quickest to build: nothing is optimised, and what hangs on libraries of a desktop is left out.
+    Demo,
 }
 
 /// The chore.
@@ -58,6 +60,7 @@ pub fn program(repo: &Repo, midi: Midi, profile: Profile) -> PathBuf {
     let folder = match profile {
         Profile::Dev => "debug",
         Profile::Release => "release",
+        Profile::Demo => "demo",
     };
     let name = match midi {
         Midi::System => "conductor",
@@ -137,12 +140,14 @@ fn build_command(repo: &Repo, midi: Midi, profile: Profile) -> Command {
         // What the tests are built with is built already.
         Profile::Dev => repo.workspace_cargo("build"),
         // Nothing but the host has a say in which features its dependencies have.
-        Profile::Release => with_package(repo.cargo("build")),
+        Profile::Release | Profile::Demo => with_package(repo.cargo("build")),
     };
-    command
-        .arg("--bin=conductor")
-        .args((midi == Midi::Jack).then_some("--features=conductor/jack"))
-        .args((profile == Profile::Release).then_some("--release"));
+    command.arg("--bin=conductor").args((midi == Midi::Jack).then_some("--features=conductor/jack"));
+    match profile {
+        Profile::Dev => {}
+        Profile::Release => drop(command.arg("--release")),
+        Profile::Demo => drop(command.args(["--profile=demo", "--no-default-features"])),
+    }
     command
 }
 

@@ -64,7 +64,7 @@ enum Chore {
     Host(host::Args),
     /// Write docs/contract.md, docs/mappings.md and docs/openapi.json from what they are about.
     Docs(docs::Args),
-    /// Build everything and run the demonstration.
+    /// Build what the demonstration shows, and run it.
     Demo(demo::Args),
     /// Build what is released: an archive with the program, the bundled features and their code.
     Dist(dist::Args),
