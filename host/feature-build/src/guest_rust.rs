@@ -8,16 +8,12 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
-use crate::{cargo, process};
+use crate::{cargo, process, rust_target};
 
 /// The target of all guests.
 pub const TARGET: &str = "wasm32-unknown-unknown";
-
-/// How long rustup may take to add the target.
-const RUSTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A Rust that can build for [`TARGET`].
 #[derive(Debug, PartialEq)]
@@ -34,7 +30,7 @@ pub enum GuestRust {
 impl GuestRust {
     /// Finds one that is there, for a workspace in `folder` (which may ask for a toolchain of its own).
     pub fn find(folder: &Path) -> Option<Self> {
-        if active_has_target(folder) {
+        if rust_target::is_there(folder, TARGET) {
             return Some(Self::Active);
         }
         let llvm = system_llvm()?;
@@ -43,7 +39,8 @@ impl GuestRust {
 
     /// Finds one, or has rustup add the target to the active toolchain.
     pub fn find_or_add(folder: &Path) -> Option<Self> {
-        Self::find(folder).or_else(|| add_target(folder).then_some(Self::Active))
+        Self::find(folder)
+            .or_else(|| rust_target::add(folder, TARGET, "features are WebAssembly").then_some(Self::Active))
     }
 
     /// `cargo <subcommand> --target wasm32-unknown-unknown`, in `folder`, building into `target`; `locked`
@@ -99,35 +96,6 @@ pub fn cargo_home() -> Option<PathBuf> {
 pub fn rust_flags(folders: &[PathBuf]) -> String {
     let flags = folders.iter().map(|folder| format!("--remap-path-prefix={}=", folder.display()));
     flags.collect::<Vec<_>>().join("\u{1f}")
-}
-
-fn active_has_target(folder: &Path) -> bool {
-    let mut rustc = Command::new("rustc");
-    rustc.args(["--print", "target-libdir", "--target", TARGET]).current_dir(folder);
-    let Ok(folder) = process::read(&mut rustc) else { return false };
-    let Ok(entries) = fs::read_dir(folder) else { return false };
-    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    ["libcore", "libstd"].iter().all(|library| names.iter().any(|name| name.starts_with(library)))
-}
-
-/// Asks rustup for the target, if rustup manages the active toolchain.
-fn add_target(folder: &Path) -> bool {
-    if process::find("rustup").is_none() {
-        return false;
-    }
-    eprintln!("features are WebAssembly: adding the Rust target {TARGET} (`rustup target add {TARGET}`)");
-    let mut rustup = Command::new("rustup");
-    rustup.args(["target", "add", TARGET]).env("RUSTUP_MAX_RETRIES", "1").current_dir(folder);
-    let Ok(mut child) = rustup.spawn() else { return false };
-    let ended = process::poll(RUSTUP_TIMEOUT, || matches!(child.try_wait(), Ok(Some(_))));
-    if !ended {
-        process::end(&mut child, Duration::from_secs(2));
-    }
-    let added = active_has_target(folder);
-    if !added {
-        eprintln!("that did not work here; looking for another Rust");
-    }
-    added
 }
 
 /// The LLVM version of the system's Rust, if that Rust is new enough and has the source of std.

@@ -7,5 +7,6 @@ pub mod cargo;
 pub mod component;
 pub mod guest_rust;
 pub mod process;
+pub mod rust_target;
 
 pub use guest_rust::GuestRust;

@@ -1,4 +1,5 @@
-//! The program of a release, built in a folder of its own and without a path of this machine in it.
+//! The program of a release, built in a folder of its own and without a path of this machine in it; for this machine's
+//! system, or for another one.
 //!
 //! Panics and debug information name source files; what lies in this repository or in Cargo's folder is named alike on
 //! every machine. Flags of the compiler are part of what Cargo compares: in the folder of other builds, these and those
@@ -12,6 +13,7 @@ use std::{
 use anyhow::{Result, bail};
 use conductor_feature_build::guest_rust::cargo_home;
 
+use super::foreign::Foreign;
 use crate::{host::Profile, process, repo::Repo};
 
 /// What the repository and Cargo's folder are called in a release.
@@ -21,7 +23,7 @@ const NAMES: [&str; 2] = ["/conductor", "/cargo"];
 ///
 /// # Errors
 /// Cargo's.
-pub fn build(repo: &Repo, profile: Profile) -> Result<PathBuf> {
+pub fn build(repo: &Repo, profile: Profile, foreign: Option<&Foreign>) -> Result<PathBuf> {
     let target = repo.target().join("dist-build");
     let folders = [Some(repo.root().to_owned()), cargo_home()];
     let renamed: Vec<(PathBuf, &str)> =
@@ -33,9 +35,14 @@ pub fn build(repo: &Repo, profile: Profile) -> Result<PathBuf> {
         .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&renamed))
         // The parts in C, for which `cc` is called.
         .env("CFLAGS", c_flags(&renamed));
+    if let Some(foreign) = foreign {
+        foreign.build_for(&mut command);
+    }
     process::run(&mut command)?;
-    let folder = if profile == Profile::Release { "release" } else { "debug" };
-    let built = target.join(folder).join(format!("conductor{}", env::consts::EXE_SUFFIX));
+    let folder = target.join(foreign.map_or("", |foreign| foreign.system().triple()));
+    let folder = folder.join(if profile == Profile::Release { "release" } else { "debug" });
+    let suffix = foreign.map_or(env::consts::EXE_SUFFIX, |foreign| foreign.system().program_suffix());
+    let built = folder.join(format!("conductor{suffix}"));
     if !built.is_file() {
         bail!("Cargo built the host, but not as {}: is `build.target` set?", built.display());
     }

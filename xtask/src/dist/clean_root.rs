@@ -8,11 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::Release;
-use crate::{process, setup::unpacked::Unpacked};
-
-/// A configuration with a rule, and what is played to it.
-const CONFIG: &str = "[[global_mappings]]\nname = \"pad\"\ntrigger = { type = \"Note\", note = 36 }\naction = { type = \"OscSend\", target = \"127.0.0.1:9000\", address = \"/pad\" }\n\n[features.osc-output.grants]\nudp = [\"127.0.0.1:9000\"]\n";
+use super::{
+    Release, debian,
+    tried::{CONFIG, EVENTS, SENT},
+};
 
 /// Installs the package in a new Debian system below the release's folder, runs it, and removes it.
 ///
@@ -26,30 +25,19 @@ pub fn try_out(release: &Release) -> Result<()> {
         .context("there is no package to install: `dpkg-deb` is not here")?;
     // Beside what is released: it is no part of that.
     let root = release.dist.with_file_name("dist-root");
-    remove(&root)?;
-    system(&root)?;
+    // With apt and nothing that is not essential.
+    debian::system(&root, &["--variant=apt"])?;
     let tried = in_system(&root, &package);
-    let removed = remove(&root);
+    let removed = debian::remove(&root);
     tried.and(removed)?;
     println!("{}: installed, run and removed in a clean system", package.display());
     Ok(())
 }
 
-/// Makes a Debian system of this machine's release, with apt and nothing that is not essential.
-fn system(root: &Path) -> Result<()> {
-    let about = fs::read_to_string("/etc/os-release").context("this is no Debian")?;
-    let codename = about.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-    let codename = codename.context("/etc/os-release names no release")?.trim_matches('"');
-    let bootstrap = Unpacked::package("mmdebstrap", "makes a clean system to install the package in")?;
-    let mut make = Command::new(bootstrap.file("usr/bin/mmdebstrap"));
-    make.args(["--mode=root", "--variant=apt", "--quiet", codename]).arg(root);
-    process::run(&mut make).context("no clean system: this needs root, and a mirror of Debian")
-}
-
 fn in_system(root: &Path, package: &Path) -> Result<()> {
     fs::copy(package, root.join("tmp/conductor.deb")).context("cannot copy the package")?;
     fs::write(root.join("tmp/config.toml"), CONFIG)?;
-    fs::write(root.join("tmp/events"), "0ms pads note-on 36 100\n")?;
+    fs::write(root.join("tmp/events"), EVENTS)?;
     let before = owned(root)?;
     // With what it depends on, as a person would.
     inside(root, "apt-get update")?;
@@ -61,7 +49,7 @@ fn in_system(root: &Path, package: &Path) -> Result<()> {
     }
     inside(root, "conductor --home /tmp/home --config /tmp/config.toml config validate")?;
     let played = inside(root, "conductor --home /tmp/home --config /tmp/config.toml simulate /tmp/events")?;
-    if !played.contains("=> OSC 127.0.0.1:9000 /pad") {
+    if !played.contains(SENT) {
         bail!("the installed program did not fire the rule: {played}");
     }
     inside(root, "conductor --home /tmp/home --config /tmp/config.toml feature list")?;
@@ -94,11 +82,4 @@ fn inside(root: &Path, line: &str) -> Result<String> {
     }
     eprintln!("in the clean system: {line}");
     Ok(printed.into_owned())
-}
-
-fn remove(root: &Path) -> Result<()> {
-    if root.exists() {
-        fs::remove_dir_all(root).with_context(|| format!("cannot remove {}", root.display()))?;
-    }
-    Ok(())
 }

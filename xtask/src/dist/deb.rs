@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use super::{Release, copy_tree};
+use super::{Release, copy_tree, foreign::System};
 use crate::process;
 
 /// Where each part of a release goes: its path in the release's folder, and that in the system.
@@ -38,13 +38,16 @@ License: Apache-2.0 or MIT
  The texts of both are LICENSE-APACHE and LICENSE-MIT, beside this file.
 ";
 
-/// Makes the package of a release and returns its path. `dev`: without compressing it.
+/// Makes the package of a release and returns its path. `system` is that which it is for, `None` this machine's. `dev`:
+/// without compressing it.
 ///
 /// # Errors
-/// Where `dpkg-deb` or `objdump` is missing or fails.
-pub fn build(release: &Release, dev: bool) -> Result<PathBuf> {
-    let architecture = process::read(Command::new("dpkg").arg("--print-architecture"))?;
-    let architecture = architecture.trim();
+/// Where `dpkg-deb` or `readelf` is missing or fails.
+pub fn build(release: &Release, system: Option<System>, dev: bool) -> Result<PathBuf> {
+    let architecture = match system {
+        Some(System::LinuxArm) => "arm64".to_owned(),
+        _ => process::read(Command::new("dpkg").arg("--print-architecture"))?,
+    };
     let root = release.dist.join("deb");
     if root.exists() {
         fs::remove_dir_all(&root).with_context(|| root.display().to_string())?;
@@ -72,11 +75,14 @@ pub fn build(release: &Release, dev: bool) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// The packages that own the libraries which a program is linked with.
+/// The packages that own the libraries which a program is linked with. They have one name for all processors, so those of
+/// this machine are looked at.
 fn needs(program: &Path) -> Result<Vec<String>> {
-    let sections = process::read(Command::new("objdump").arg("-p").arg(program))?;
-    let wanted: Vec<&str> =
-        sections.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim).collect();
+    let sections = process::read(Command::new("readelf").args(["--wide", "--dynamic"]).arg(program))?;
+    // `0x... (NEEDED)  Shared library: [libc.so.6]`; the loader is one of them on some processors, and libc's own.
+    let needed = sections.lines().filter(|line| line.contains("(NEEDED)"));
+    let wanted = needed.filter_map(|line| line.split_once('[')?.1.strip_suffix(']'));
+    let wanted: Vec<&str> = wanted.filter(|library| !library.starts_with("ld-linux")).collect();
     let known = process::read(Command::new("ldconfig").arg("-p").env("PATH", with_sbin()))?;
     let mut packages = BTreeSet::new();
     for library in wanted {

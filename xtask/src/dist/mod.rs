@@ -1,10 +1,10 @@
-//! A release: an archive of the program, the bundled features, and their code, so that a first start compiles nothing;
+//! A release, for this system or [another one](foreign): an archive of the program, the bundled features, and their code, so that a first start compiles nothing;
 //! with manual pages, completions, what a Linux desktop wants to know, licences, and a bill of materials. On Debian
 //! and Ubuntu a package, too.
 //!
 //! The same sources give the same bytes, wherever they are built: no path of this machine gets into what is released
 //! ([`apart`]), and times and modes are set. `--twice` holds it to that ([`twice`]); `--install` tries the package out
-//! ([`clean_root`]).
+//! ([`clean_root`]), and what is made for another system is tried out as far as that can be done here ([`tried`]).
 
 use std::{
     env, fs,
@@ -25,8 +25,13 @@ use crate::{
 mod apart;
 mod clean_root;
 mod deb;
+mod debian;
+mod foreign;
 mod parts;
+mod tried;
 mod twice;
+
+use foreign::{Foreign, System};
 
 /// Pages that go along.
 const PAGES: [&str; 6] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT", "docs"];
@@ -48,11 +53,14 @@ pub struct Args {
     /// Build in a folder of its own, as releases are, also with --dev.
     #[arg(long)]
     apart: bool,
+    /// Build for another system, on Linux on x86-64, and try it out by Wine or QEMU.
+    #[arg(long)]
+    target: Option<System>,
     /// Build once more, out of a clone of the last commit in another folder, and compare.
     #[arg(long)]
     twice: bool,
     /// Install the package in a clean Debian system in a folder, run it there, and remove it. Needs root and a mirror.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "target")]
     install: bool,
 }
 
@@ -75,18 +83,26 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
         Err(reason) => eprintln!("this release has no pages for the web shell: {reason:#}"),
     }
     let profile = if args.dev { Profile::Dev } else { Profile::Release };
-    let is_apart = args.apart || args.twice || !args.dev;
-    let built = if is_apart { apart::build(repo, profile)? } else { host::build(repo, Midi::System, profile)? };
-    let name = format!("conductor-{}-{}-{}", env!("CARGO_PKG_VERSION"), env::consts::ARCH, env::consts::OS);
+    let foreign = args.target.map(|system| Foreign::ready(repo, system)).transpose()?;
+    let foreign = foreign.as_ref();
+    let is_apart = args.apart || args.twice || !args.dev || foreign.is_some();
+    let built =
+        if is_apart { apart::build(repo, profile, foreign)? } else { host::build(repo, Midi::System, profile)? };
+    let here = format!("{}-{}", env::consts::ARCH, env::consts::OS);
+    let name = foreign.map_or(here.as_str(), |foreign| foreign.system().name());
+    let name = format!("conductor-{}-{name}", env!("CARGO_PKG_VERSION"));
     let dist = repo.target().join("dist");
     let release = Release { folder: dist.join(&name), time: time(repo), dist };
     if release.dist.exists() {
         fs::remove_dir_all(&release.dist).with_context(|| release.dist.display().to_string())?;
     }
-    fill(repo, &release.folder, &components, &built)?;
-    let mut made = vec![archive(&release, &name)?];
-    if process::find("dpkg-deb").is_some() {
-        made.push(deb::build(&release, args.dev)?);
+    fill(repo, &release.folder, &components, &built, foreign)?;
+    let mut made = match args.target {
+        Some(System::Windows) => vec![zip(&release, &name)?],
+        _ => vec![archive(&release, &name)?],
+    };
+    if process::find("dpkg-deb").is_some() && args.target != Some(System::Windows) {
+        made.push(deb::build(&release, args.target, args.dev)?);
     }
     println!("{}", release.folder.display());
     made.iter().for_each(|file| println!("{}", file.display()));
@@ -94,7 +110,10 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let sums = process::read(Command::new("sha256sum").args(names).current_dir(&release.dist))?;
     fs::write(release.dist.join("SHA256SUMS"), sums)?;
     if args.twice {
-        twice::compare(repo, &release, args.dev)?;
+        twice::compare(repo, &release, args.target, args.dev)?;
+    }
+    if let Some(foreign) = foreign {
+        tried::try_out(foreign, &release.folder, &repo.target().join("dist-tried"))?;
     }
     if args.install {
         clean_root::try_out(&release)?;
@@ -103,15 +122,16 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 }
 
 /// Puts into `folder` what is released.
-fn fill(repo: &Repo, folder: &Path, components: &Path, built: &Path) -> Result<()> {
+fn fill(repo: &Repo, folder: &Path, components: &Path, built: &Path, foreign: Option<&Foreign>) -> Result<()> {
+    let run = || foreign.map_or_else(|| Command::new(built), |foreign| foreign.command(built));
     copy_packages(components, &folder.join("features"))?;
     let program = folder.join(built.file_name().context("the program has no name")?);
-    process::run(Command::new(built).arg("precompile").arg(folder.join("features")).arg(&program))?;
+    process::run(run().arg("precompile").arg(folder.join("features")).arg(&program))?;
     let share = folder.join("share");
     for page in PAGES {
         copy_tree(&repo.root().join(page), &share.join(page))?;
     }
-    let mut parts = parts::all(repo)?;
+    let mut parts = parts::all(repo, foreign.map(Foreign::system))?;
     let ui = web::folder(repo);
     if ui.join(web::PAGES).is_dir() {
         parts.extend(parts::of_pages(&ui)?);
@@ -119,13 +139,15 @@ fn fill(repo: &Repo, folder: &Path, components: &Path, built: &Path) -> Result<(
     fs::write(share.join("THIRD-PARTY-LICENSES.txt"), parts::licences(&parts)?)?;
     let bill = serde_json::to_string_pretty(&parts::bill(&parts, env!("CARGO_PKG_VERSION")))?;
     fs::write(share.join("sbom.cdx.json"), bill + "\n")?;
-    copy_tree(&repo.root().join("xtask/packaging"), &folder.join("linux"))?;
+    if foreign.is_none_or(|foreign| foreign.system() != System::Windows) {
+        copy_tree(&repo.root().join("xtask/packaging"), &folder.join("linux"))?;
+    }
     let (man, completions) = (folder.join("man"), folder.join("completions"));
     fs::create_dir_all(&man)?;
     fs::create_dir_all(&completions)?;
-    process::run(Command::new(built).arg("manual").arg(&man))?;
+    process::run(run().arg("manual").arg(&man))?;
     for (shell, file) in COMPLETIONS {
-        let script = process::read(Command::new(built).args(["completions", shell]))?;
+        let script = process::read(run().args(["completions", shell]))?;
         fs::write(completions.join(file), script)?;
     }
     Ok(())
@@ -176,5 +198,25 @@ fn archive(release: &Release, name: &str) -> Result<PathBuf> {
     tar.arg(format!("--mtime=@{}", release.time));
     tar.args(["--use-compress-program=gzip -9n", "-cf"]).arg(&archive).arg(name).current_dir(&release.dist);
     process::run(&mut tar)?;
+    Ok(archive)
+}
+
+/// The same, as Windows opens it by itself.
+fn zip(release: &Release, name: &str) -> Result<PathBuf> {
+    if process::find("zip").is_none() {
+        setup::install(&[("zip", "packs what Windows opens by itself")])?;
+    }
+    let archive = release.dist.join(format!("{name}.zip"));
+    // It has times of files in local time, and takes files in the order that it is told.
+    let touched = format!("--date=@{}", release.time);
+    process::run(
+        Command::new("find").arg(name).args(["-exec", "touch", &touched, "{}", "+"]).current_dir(&release.dist),
+    )?;
+    let files = process::read(Command::new("find").args([name, "-type", "f"]).current_dir(&release.dist))?;
+    let mut files: Vec<&str> = files.lines().collect();
+    files.sort_unstable();
+    let mut zip = Command::new("zip");
+    zip.args(["-X", "-9", "-q"]).arg(&archive).args(files).env("TZ", "UTC").current_dir(&release.dist);
+    process::run(&mut zip)?;
     Ok(archive)
 }

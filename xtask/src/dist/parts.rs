@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::foreign::System;
 use crate::{cargo, process, repo::Repo};
 
 /// A package that the program is made of.
@@ -25,18 +26,21 @@ pub struct Part {
     folder: PathBuf,
 }
 
-/// The packages from elsewhere that the program, or a bundled feature, is made of, by name and version.
+/// The packages from elsewhere that the program, or a bundled feature, is made of, by name and version. `None` is this
+/// machine's system.
 ///
 /// # Errors
 /// Where Cargo can't say.
-pub fn all(repo: &Repo) -> Result<Vec<Part>> {
+pub fn all(repo: &Repo, system: Option<System>) -> Result<Vec<Part>> {
     let mut parts = BTreeMap::new();
     for (folder, package) in [(repo.root().to_owned(), Some("conductor")), (repo.root().join("features"), None)] {
         let mut tree = cargo::command("tree", repo.locked());
         tree.args(["--edges=normal", "--prefix=none", "--format={p}", "--manifest-path"])
             .arg(folder.join("Cargo.toml"));
         match package {
-            Some(package) => tree.args(["--package", package]),
+            Some(package) => {
+                tree.args(["--package", package]).args(system.map(|system| format!("--target={}", system.triple())))
+            }
             None => tree.args(["--workspace", "--target=all"]),
         };
         let used = process::read(&mut tree)?;
@@ -107,20 +111,30 @@ pub fn licences(parts: &[Part]) -> Result<String> {
     Ok(text)
 }
 
-/// The files at the top of a package that hold a licence or a notice.
+/// The files of a package that hold a licence or a notice: at its top, and in folders of what it brings along, such as a font.
 fn licence_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
+    let mut files = Vec::new();
+    let mut folders = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+            let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_uppercase();
-            path.is_file()
-                && ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"].iter().any(|word| name.starts_with(word))
-        })
-        .collect();
+            // What a package of the web has installed for itself is listed as its own part.
+            if path.is_dir() && depth < LICENCE_DEPTH && name != "NODE_MODULES" {
+                folders.push((path, depth + 1));
+            } else if path.is_file() && LICENCE_NAMES.iter().any(|word| name.starts_with(word)) {
+                files.push(path);
+            }
+        }
+    }
     files.sort();
     Ok(files)
 }
+
+/// What names of files with a licence or a notice begin with.
+const LICENCE_NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
+/// How many folders down they are looked for.
+const LICENCE_DEPTH: usize = 3;
 
 /// A bill of materials as CycloneDX 1.6 has it: <https://cyclonedx.org/docs/1.6/json/>.
 pub fn bill(parts: &[Part], version: &str) -> Value {
@@ -166,11 +180,15 @@ mod tests {
         fs::write(folder.join("LICENSE-MIT"), "Do what you like.\n")
             .expect("a folder of the system for temporary files");
         fs::write(folder.join("lib.rs"), "no licence").expect("a folder of the system for temporary files");
+        fs::create_dir_all(folder.join("assets/font")).expect("a folder of the system for temporary files");
+        fs::write(folder.join("assets/font/LICENSE"), "Sell it with other things.\n")
+            .expect("a folder of the system for temporary files");
         let text = licences(&[part("one", &folder), part("two", &folder)]).expect("both can be read");
         fs::remove_dir_all(&folder).expect("a folder of the system for temporary files");
         assert_eq!(text.matches("Do what you like.").count(), 1, "{text}");
         assert!(text.contains("one 1.0.0+x: MIT/Apache-2.0, https://example.com/source\n"), "{text}");
         assert!(text.contains("one 1.0.0+x, two 1.0.0+x:") && !text.contains("no licence"), "{text}");
+        assert!(text.contains("Sell it with other things."), "what a package brings along has its own: {text}");
     }
 
     #[test]

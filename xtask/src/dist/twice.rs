@@ -10,14 +10,14 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::Release;
+use super::{Release, foreign::System};
 use crate::{cargo, process, repo::Repo};
 
 /// Builds the release again and compares both.
 ///
 /// # Errors
 /// The files that differ; or what differs from the last commit, since a clone does not have it.
-pub fn compare(repo: &Repo, release: &Release, dev: bool) -> Result<()> {
+pub fn compare(repo: &Repo, release: &Release, target: Option<System>, dev: bool) -> Result<()> {
     let changed = process::read(Command::new("git").args(["status", "--porcelain"]).current_dir(repo.root()))?;
     if !changed.is_empty() {
         bail!("a clone has the last commit and nothing else; commit these first:\n{changed}");
@@ -30,6 +30,7 @@ pub fn compare(repo: &Repo, release: &Release, dev: bool) -> Result<()> {
     let mut build = Command::new("cargo");
     cargo::forget_our_build(&mut build);
     build.args(["run", "--package=xtask", "--quiet", "--", "dist", "--apart"]).args(dev.then_some("--dev"));
+    build.args(target.map(|system| format!("--target={}", system.triple())));
     process::run(build.args(repo.locked().then_some("--locked")).current_dir(&again).env_remove("CARGO_TARGET_DIR"))?;
     let [first, second] = [&release.dist, &again.join("target/dist")].map(|folder| files(folder));
     let differing = differing(&first?, &second?);
