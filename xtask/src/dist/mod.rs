@@ -1,6 +1,6 @@
-//! A release, for this system or [another one](foreign): an archive of the program, the bundled features, and their code, so that a first start compiles nothing;
-//! with manual pages, completions, what a Linux desktop wants to know, licences, and a bill of materials. On Debian
-//! and Ubuntu a package, too.
+//! A release, for this system or [another one](foreign): an archive of the program, the bundled features, and their code,
+//! so that a first start compiles nothing; with manual pages, completions, what a Linux desktop wants to know, licences, and
+//! a bill of materials. On Debian and Ubuntu a package, too.
 //!
 //! The same sources give the same bytes, wherever they are built: no path of this machine gets into what is released
 //! ([`apart`]), and times and modes are set. `--twice` holds it to that ([`twice`]); `--install` tries the package out
