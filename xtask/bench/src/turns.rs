@@ -24,8 +24,9 @@ use crate::round_trip::peers::{self, Peer};
 const TURN: (Duration, usize) = (Duration::from_secs(2), 5);
 /// How long all turns have to begin.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How many events of a hundred are later by chance: of two looks at 2000 events that differ in nothing, one has the latest
-/// event, and in a quarter of all cases the two latest.
+/// How many events of a hundred are later by chance at least: of two looks at 2000 events that differ in nothing, one has the
+/// latest event, and in a quarter of all cases the two latest. A second look without turns, in the same rounds, shows how many
+/// they are on this machine.
 const BY_CHANCE: f64 = 0.1;
 /// What is reported of the delays of a round.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("longest", 1.0)];
@@ -76,7 +77,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     section.figure("events later than all of without", ours, Unit::Percent);
     section.figure("the same of an echo", echos, Unit::Percent);
     section.figure("the same without turns, looked at again", again, Unit::Percent);
-    section.target("events later than all of without", ours, Unit::Percent, Limit::AtMost(BY_CHANCE));
+    section.target("events later than all of without", ours, Unit::Percent, Limit::AtMost(again.max(BY_CHANCE)));
     // The pace is 1000 a second; one that a host can't keep would show delays of fewer events.
     let [alone, beside, ..] = rates.each_ref().map(|rates| median(rates));
     section.beside(format!("events a second, {MANY} turns beside"), beside, Unit::Count, "without turns", alone);
