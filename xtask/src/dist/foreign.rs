@@ -52,19 +52,16 @@ impl System {
         }
     }
 
-    /// What builds for it and runs its programs: programs, why, and the packages that have them.
-    fn needs(self) -> [(&'static str, &'static str, &'static str); 2] {
+    /// What builds for it and runs its programs: programs or files, why, and the packages that have them.
+    fn needs(self) -> &'static [(&'static str, &'static str, &'static str)] {
         match self {
-            Self::Windows => [
+            Self::Windows => &[
                 ("x86_64-w64-mingw32-gcc", "links programs for Windows", "gcc-mingw-w64-x86-64-win32"),
                 ("wine", "runs programs for Windows", "wine wine64"),
             ],
-            Self::LinuxArm => [
-                (
-                    "aarch64-linux-gnu-gcc",
-                    "links programs for 64-bit Arm",
-                    "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
-                ),
+            Self::LinuxArm => &[
+                ("aarch64-linux-gnu-gcc", "links programs for 64-bit Arm", "gcc-aarch64-linux-gnu"),
+                ("/usr/aarch64-linux-gnu/lib/crt1.o", "the C library for 64-bit Arm", "libc6-dev-arm64-cross"),
                 ("qemu-aarch64", "runs programs for 64-bit Arm", "qemu-user"),
             ],
         }
@@ -88,9 +85,11 @@ impl Foreign {
         if !rust_target::is_there(repo.root(), triple) && !rust_target::add(repo.root(), triple, "another system") {
             bail!("the active Rust can't build for {triple}: run `rustup target add {triple}`, then try again");
         }
-        let missing = system.needs().into_iter().filter(|(program, ..)| process::find(program).is_none());
+        let is_there =
+            |what: &str| if what.starts_with('/') { Path::new(what).exists() } else { process::find(what).is_some() };
+        let missing = system.needs().iter().filter(|(what, ..)| !is_there(what));
         let missing: Vec<_> =
-            missing.flat_map(|(_, why, packages)| packages.split(' ').map(move |name| (name, why))).collect();
+            missing.flat_map(|(_, why, packages)| packages.split(' ').map(move |name| (name, *why))).collect();
         if !missing.is_empty() {
             setup::install(&missing)?;
         }
