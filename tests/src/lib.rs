@@ -19,6 +19,7 @@
 //! | [`keyring`] | a desktop's keyring, on a bus |
 //! | [`registry`] | an OCI registry of others |
 //! | [`folder`] | a folder for as long as it is needed |
+//! | [`full_disk`] | a process whose files can't grow |
 //! | [`model_server`] | a server in the place of an API of models, with the faults that a test asks for |
 //! | [`aimock`] | models of others: aimock in the place of those APIs, and LiteLLM's proxy in front of it |
 //! | [`wire`] | how those APIs write their answers |
@@ -44,6 +45,8 @@ pub mod conversation;
 pub mod exchanges;
 #[cfg(unix)]
 pub mod folder;
+#[cfg(target_os = "linux")]
+pub mod full_disk;
 pub mod home;
 #[cfg(unix)]
 pub mod instrument;

@@ -10,6 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use conductor_tests::conductor::{self, Host};
+#[cfg(target_os = "linux")]
+use conductor_tests::full_disk;
 use conductor_tests::home::Home;
 use conductor_tests::process::Process;
 use conductor_tests::wait;
@@ -167,33 +169,17 @@ fn a_record_that_somebody_has_altered_is_found() {
     assert!(said.contains("row 1: before it was written, the host found that audit.head knows a row"), "{said}");
 }
 
-/// The files of a process can't grow any more, or can again: for it, the disk is full.
-fn disk(host: &Host, limit: &str) {
-    let pid = host.id().to_string();
-    let set = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={limit}:")]).status().unwrap();
-    assert!(set.success());
-}
-
 // PLN-2, REL-3: what can't be put on record is not done; the host goes on, and says so.
 #[test]
 #[cfg(target_os = "linux")]
 fn on_a_full_disk_nothing_is_applied_and_the_host_goes_on() {
     let home = Home::new(SHOW);
-    let conductor = conductor::command(home.path(), &["run"]);
-    // A write that finds no room shall be an error, as it is on a full disk, and not a signal.
-    let mut run = Command::new("sh");
-    run.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(conductor.get_program()).args(conductor.get_args());
-    for (name, value) in conductor.get_envs() {
-        match value {
-            Some(value) => run.env(name, value),
-            None => run.env_remove(name),
-        };
-    }
+    let mut run = full_disk::stoppable(&conductor::command(home.path(), &["run"]));
     let host = Host::ready(&mut run, home.socket());
     let (plan, other) = (propose(&home, 40), propose(&home, 41));
     row(&home, |row| is(row, "plan", "propose", &other, "done"));
 
-    disk(&host, "0");
+    full_disk::fill(host.id(), true);
     let said = refused(&home, &["plan", "apply", &plan, "--yes"]);
     assert!(said.contains("the audit can't be written") && said.contains("make room"), "{said}");
     assert_eq!((text(&home).as_str(), &host.status()["rules"]), (SHOW, &json!(0)));
@@ -207,7 +193,7 @@ fn on_a_full_disk_nothing_is_applied_and_the_host_goes_on() {
     let of_the_audit = found["findings"].as_array().unwrap().iter().find(|finding| finding["about"] == "audit");
     assert_eq!(of_the_audit.unwrap()["level"], "trouble", "{found:#}");
 
-    disk(&host, "unlimited");
+    full_disk::fill(host.id(), false);
     assert_eq!(home.conductor(&["plan", "apply", &plan, "--yes"]).code, Some(0));
     assert_eq!(host.status()["audit"]["trouble"], Value::Null);
     assert!(text(&home).contains("note = 40"));

@@ -6,7 +6,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::Duration;
 
-use conductor_tests::conductor::{Host, components, guest};
+use conductor_tests::conductor::{Host, command, components, guest};
+#[cfg(target_os = "linux")]
+use conductor_tests::full_disk;
 use conductor_tests::home::Home;
 use conductor_tests::osc::{Listener, Tablet, free_port};
 use conductor_tests::process::Process;
@@ -81,7 +83,7 @@ fn a_third_partys_feature_greets_the_player() {
     let stage = Stage::new();
     stage.home.configure(&stage.with("hello", &guest("hello"), "type = 'Hello'"));
     let host = stage.home.run();
-    let monitor = Process::start(&mut conductor_tests::conductor::command(stage.home.path(), &["monitor", "--json"]));
+    let monitor = Process::start(&mut command(stage.home.path(), &["monitor", "--json"]));
     wait::until(
         || {
             stage.tablet.send("/attached", []);
@@ -332,4 +334,27 @@ fn a_running_feature_survives_its_file() {
     host.log().line("reloaded");
     stage.works(3..4);
     host.log().line("hello, tablet: 3");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_disk_that_fills_while_a_package_is_installed_leaves_what_was_there() {
+    let home = Home::new("");
+    let package = guest("hello").display().to_string();
+    let install = ["feature", "install", &package, "--grant", "all"];
+    let size = fs::metadata(guest("hello")).unwrap().len();
+    let host = home.run();
+    let before = home.json(&["feature", "list", "--json"]);
+    // The last one has room for the package itself, and none for the list of what is installed.
+    for room in [0, 4096, size / 2] {
+        let end = Process::start(&mut full_disk::full(&command(home.path(), &install), room)).wait().0;
+        assert_eq!(end.code, Some(1), "{room} bytes: {}", end.err);
+        assert!(end.err.contains("make room") || end.err.contains("File too large"), "{room} bytes: {}", end.err);
+        assert_eq!(home.json(&["feature", "list", "--json"]), before, "{room} bytes");
+        assert!(host.status()["audit"]["trouble"].is_null(), "{room} bytes");
+    }
+    let end = home.conductor(&install);
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    wait::until(|| host.status()["features"].to_string().contains("\"hello\"").then_some(()), || "hello".to_owned());
+    assert_eq!(fs::read_dir(home.path().join("features/blobs")).unwrap().count(), 1, "no half package");
 }

@@ -16,6 +16,8 @@ mod front;
 mod gate;
 mod gestures;
 mod hang_up;
+#[cfg(unix)]
+mod homes;
 mod http;
 mod keys;
 #[cfg(unix)]

@@ -62,8 +62,8 @@ const SCHEMA: &str = "
         mac TEXT NOT NULL
     ) STRICT;
     PRAGMA user_version = 2;";
-/// The version of the file that [`SCHEMA`] makes.
-const VERSION: i64 = 2;
+/// The layout of the file that this version makes, the newest one that it knows.
+pub const LAYOUT: i64 = 2;
 /// What a file of version 1 lacks.
 const FROM_1: &str = "
     ALTER TABLE rows ADD COLUMN door TEXT;
@@ -74,7 +74,7 @@ const FROM_1: &str = "
 
 /// The file was written by a later version of this program.
 #[derive(Debug, thiserror::Error)]
-#[error("it has format {0}, and this version of conductor knows up to {VERSION}; use the newer one")]
+#[error("it has layout {0}, and this version of conductor knows up to {LAYOUT}; use the newer one")]
 struct TooNew(i64);
 
 /// Why the record can't be kept or read.
@@ -287,7 +287,7 @@ impl Chain {
         match version {
             0 => transaction.execute_batch(SCHEMA)?,
             1 => transaction.execute_batch(FROM_1)?,
-            VERSION => {}
+            LAYOUT => {}
             // Rows that this host can't follow must not be followed by some of its own.
             newer => return Err(TooNew(newer).into()),
         }
@@ -512,9 +512,9 @@ fn insert(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-/// Writes a file as hosts did that knew format 1 only.
+/// Writes a file as hosts did that knew layout 1 only.
 #[cfg(test)]
-pub(super) fn write_format_1(home: &Path, rows: i64) {
+pub(super) fn write_layout_1(home: &Path, rows: i64) {
     let chain = Chain::at(home);
     private_file::make(&chain.file()).expect("a home that can be written");
     let file = Connection::open(chain.file()).expect("a new file");

@@ -300,7 +300,7 @@ fn without_a_home_nothing_is_kept_and_nothing_refused() {
 #[test]
 fn a_chain_of_an_older_host_verifies_and_goes_on() {
     let home = Home::new();
-    chain::write_format_1(home.path(), 3);
+    chain::write_layout_1(home.path(), 3);
     let chain = Chain::at(home.path());
     assert_eq!((wrong(&chain), chain.verify().unwrap().rows), (None, 3));
     assert_eq!(chain.find(None, Some("mcp:old"), 0, 9).unwrap().len(), 3);
@@ -315,16 +315,16 @@ fn a_chain_of_an_older_host_verifies_and_goes_on() {
         ("UPDATE rows SET door = NULL, scope = NULL, client = NULL, elicited = NULL WHERE number = 4", 4),
     ] {
         let home = Home::new();
-        chain::write_format_1(home.path(), 3);
+        chain::write_layout_1(home.path(), 3);
         let chain = Chain::at(home.path());
         chain.append(&[entry(4)]).unwrap();
         alter(&chain, sql);
         assert_eq!(wrong(&chain).map(|(number, _)| number), Some(row), "{sql}");
     }
 
-    // A later format is not carried on with rows of this one.
+    // A later layout is not carried on with rows of this one.
     alter(&chain, "PRAGMA user_version = 3");
-    assert!(chain.append(&[entry(5)]).unwrap_err().to_string().contains("format 3"));
+    assert!(chain.append(&[entry(5)]).unwrap_err().to_string().contains("layout 3"));
 }
 
 // PLN-4: door, scope, claim and elicitation are columns that the host fills.

@@ -24,7 +24,9 @@
 pub mod cli;
 mod embedding;
 
-pub use crate::embedding::{Conductor, ConductorBuilder, OnDiagnostics, OpenError, system_ports};
+pub use crate::embedding::{
+    Conductor, ConductorBuilder, NewerHome, NewerRecord, OnDiagnostics, OpenError, system_ports,
+};
 pub use conductor_active_window as active_window;
 pub use conductor_api as api;
 pub use conductor_audit as audit;

@@ -26,8 +26,8 @@ use conductor_package::{Contributions, FeatureId};
 use conductor_stdx::atomic_file::replace;
 use conductor_stdx::plain_file;
 
-/// The layout of `installed.toml` that this host reads and writes.
-const LAYOUT: u32 = 2;
+/// The layout of `installed.toml` that this version writes, the newest one that it knows.
+pub const LAYOUT: u32 = 2;
 
 /// The oldest layout that is read. It had neither `owner` nor `replaces_bundled`.
 const OLDEST_LAYOUT: u32 = 1;
@@ -141,7 +141,7 @@ pub enum StoreError {
         message: String,
     },
     /// A newer Conductor wrote it.
-    #[error("{}: has layout {found}; this Conductor knows {LAYOUT}. Use the newer one", path.display())]
+    #[error("{}: has layout {found}, and this version of conductor knows up to {LAYOUT}; use the newer one", path.display())]
     Layout {
         /// `installed.toml`.
         path: PathBuf,

@@ -9,6 +9,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -47,6 +48,10 @@ const SCHEMA: &str = "
     CREATE TABLE data (version INTEGER NOT NULL) STRICT;
     INSERT INTO data VALUES (1);
     PRAGMA user_version = 1;";
+/// The layout that [`SCHEMA`] makes.
+const LAYOUT: i64 = 1;
+/// The layouts that a newer version may have made. A greater number is damage.
+const NEWER_LAYOUTS: RangeInclusive<i64> = LAYOUT + 1..=100;
 
 /// The sum that `used` holds, counted anew.
 const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM entries";
@@ -66,8 +71,8 @@ pub struct FeatureStores {
 pub struct OpenedStore {
     /// The way to the data.
     pub handle: StoreHandle,
-    /// Where the file that was there went: it was damaged, or no store of this version. The store
-    /// began anew, empty; a person should hear of it.
+    /// Where the file that was there went: it was damaged, or no store. The store began anew, empty; a person should
+    /// hear of it.
     pub set_aside: Option<PathBuf>,
 }
 
@@ -184,12 +189,16 @@ impl FeatureStores {
     fn connect(&self, name: &str) -> Result<(Connection, Option<PathBuf>), ServiceError> {
         let Some(folder) = &self.folder else {
             let made = connect(Path::new(IN_MEMORY)).map_err(|error| refusal(name, &error))?;
-            return made.map(|made| (made, None)).ok_or_else(|| closed(name));
+            return match made {
+                Found::Store(made) => Ok((made, None)),
+                Found::Newer(_) | Found::NoStore => Err(closed(name)),
+            };
         };
         let path = folder.join(format!("{name}.sqlite"));
         let error = match connect(&path) {
-            Ok(Some(connection)) => return Ok((connection, None)),
-            Ok(None) => None,
+            Ok(Found::Store(connection)) => return Ok((connection, None)),
+            Ok(Found::Newer(found)) => return Err(newer(name, found)),
+            Ok(Found::NoStore) => None,
             Err(error) => Some(error),
         };
         if let Some(error) = error
@@ -204,8 +213,8 @@ impl FeatureStores {
             ServiceError::Unavailable(format!("store of {name}: is damaged and can't be set aside: {error}"))
         })?;
         match connect(&path) {
-            Ok(Some(connection)) => Ok((connection, Some(aside))),
-            Ok(None) => {
+            Ok(Found::Store(connection)) => Ok((connection, Some(aside))),
+            Ok(Found::Newer(_) | Found::NoStore) => {
                 Err(ServiceError::Failed(format!("store of {name}: a new file is damaged at once; check the disk")))
             }
             Err(error) => Err(refusal(name, &error)),
@@ -434,8 +443,17 @@ fn check_key(key: &str) -> Result<(), ServiceError> {
     Err(ServiceError::Invalid(format!("the key {} has {} bytes; a key has 1 to {MAX_KEY}", shown(key), key.len())))
 }
 
-/// Opens and checks a file, or makes it. `None` if it is damaged or of another version.
-fn connect(path: &Path) -> rusqlite::Result<Option<Connection>> {
+/// What a file of a store turned out to be.
+enum Found {
+    Store(Connection),
+    /// A store that a newer version made, with its layout.
+    Newer(i64),
+    /// Damaged, or of another program.
+    NoStore,
+}
+
+/// Opens and checks a file, or makes it.
+fn connect(path: &Path) -> rusqlite::Result<Found> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -460,8 +478,11 @@ fn connect(path: &Path) -> rusqlite::Result<Option<Connection>> {
         change.execute_batch(SCHEMA)?;
     } else {
         let state: String = change.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-        if version != 1 || state != "ok" {
-            return Ok(None);
+        if NEWER_LAYOUTS.contains(&version) && state == "ok" && has_entries(&change)? {
+            return Ok(Found::Newer(version));
+        }
+        if version != LAYOUT || state != "ok" {
+            return Ok(Found::NoStore);
         }
         migration::prepare(&change)?;
         let used: Option<i64> = change.query_row("SELECT sum(bytes) FROM used", [], |row| row.get(0))?;
@@ -472,7 +493,12 @@ fn connect(path: &Path) -> rusqlite::Result<Option<Connection>> {
         }
     }
     change.commit()?;
-    Ok(Some(connection))
+    Ok(Found::Store(connection))
+}
+
+/// Whether it has the table of a store.
+fn has_entries(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'entries'", [], |row| row.get(0))
 }
 
 /// Renames a store's file, and what SQLite keeps beside it, to a name that is free.
@@ -540,6 +566,12 @@ fn misshapen(error: &rusqlite::Error) -> bool {
 fn closed(feature: &str) -> ServiceError {
     ServiceError::Failed(format!(
         "store of {feature}: its file is damaged; it is set aside, and a new one begins, when the feature starts again"
+    ))
+}
+
+fn newer(feature: &str, found: i64) -> ServiceError {
+    ServiceError::Unavailable(format!(
+        "store of {feature}: has layout {found}, and this version of conductor knows up to {LAYOUT}; use the newer one"
     ))
 }
 

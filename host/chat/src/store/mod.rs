@@ -86,8 +86,8 @@ const MIGRATIONS: [&str; 2] = [
      ALTER TABLE usage ADD COLUMN prices_as_of TEXT;",
 ];
 
-/// The layout's version.
-const VERSION: usize = 1 + MIGRATIONS.len();
+/// The layout of the file that this version makes, the newest one that it knows.
+pub const LAYOUT: usize = 1 + MIGRATIONS.len();
 
 /// Why something is not kept or not found.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +102,7 @@ pub enum StoreError {
     #[error("the conversation {0} has {max} MiB and takes no more; begin another one", max = MAX_BYTES / 1024 / 1024)]
     TooLong(u64),
     /// The file was written by a later version.
-    #[error("conversations.sqlite has the layout {found}; this version knows {VERSION}")]
+    #[error("conversations.sqlite has the layout {found}; this version knows {LAYOUT}")]
     Layout {
         /// The layout of the file.
         found: usize,
@@ -411,7 +411,7 @@ fn lay_out(change: &Transaction<'_>) -> Result<(), StoreError> {
     }
     // A later layout is left as it is.
     if !missing.is_empty() {
-        change.pragma_update(None, "user_version", VERSION)?;
+        change.pragma_update(None, "user_version", LAYOUT)?;
     }
     Ok(())
 }

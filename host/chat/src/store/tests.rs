@@ -179,7 +179,7 @@ fn a_later_layout_is_left_alone() {
     let home = tempfile::tempdir().unwrap();
     drop(ConversationStore::open(home.path()).unwrap());
     let file = Connection::open(home.path().join("conversations.sqlite")).unwrap();
-    let later = VERSION + 1;
+    let later = LAYOUT + 1;
     file.pragma_update(None, "user_version", later).unwrap();
     drop(file);
     let error = ConversationStore::open(home.path()).unwrap_err();

@@ -17,6 +17,7 @@
 //! home, serves the API there, and puts in force what changes in the configuration file and among what is installed.
 
 mod config_watcher;
+mod newer_home;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ use conductor_ports::stream_deck::StreamDeckBackend;
 #[cfg(unix)]
 use conductor_skills::library::Library;
 use conductor_stdx::plain_file;
+
+pub use self::newer_home::{NewerHome, NewerRecord};
 
 /// Called with warnings and errors of the configuration, at the start and after each change of it.
 pub type OnDiagnostics = Box<dyn Fn(&Diagnostics) + Send + Sync>;
@@ -95,6 +98,9 @@ pub enum OpenError {
     #[cfg(unix)]
     #[error(transparent)]
     Taken(ServeError),
+    /// A newer version was used in this home.
+    #[error(transparent)]
+    Newer(#[from] NewerHome),
     /// The host did not start.
     #[error(transparent)]
     Start(StartError),
@@ -221,6 +227,7 @@ impl ConductorBuilder {
                     host = host.end_all_notes();
                 }
             }
+            newer_home::check(home)?;
         }
         let in_home = || home.as_deref().map(|home| Written::File(home.join("config.toml")));
         let is_homes = |file: &Path| home.as_deref().is_some_and(|home| file == home.join("config.toml"));

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{COUNTED, FeatureStores, IN_MEMORY, Open, Shared, StoreHandle, closed, connect, refusal};
+use super::{COUNTED, FeatureStores, Found, IN_MEMORY, Open, Shared, StoreHandle, closed, connect, refusal};
 use crate::error::ServiceError;
 
 /// The data as it was before a migration, until that is confirmed.
@@ -140,7 +140,7 @@ pub(super) fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
 
 fn copied(original: &Connection) -> rusqlite::Result<Open> {
     let damaged = || rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None);
-    let mut connection = connect(Path::new(IN_MEMORY))?.ok_or_else(damaged)?;
+    let Found::Store(mut connection) = connect(Path::new(IN_MEMORY))? else { return Err(damaged()) };
     let version = data_version(original)?;
     {
         let change = connection.transaction()?;

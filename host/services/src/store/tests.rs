@@ -391,6 +391,23 @@ fn another_programs_database_is_set_aside() {
 }
 
 #[test]
+fn a_store_of_a_newer_version_is_left_as_it_is() {
+    let home = Home::new("newer");
+    lamp(&home.stores(), MIB).set("k", b"v").unwrap();
+    let set = |version: i64| {
+        let file = Connection::open(home.file()).unwrap();
+        file.pragma_update(None, "user_version", version).unwrap();
+    };
+    set(2);
+    let error = home.stores().feature("lamp", MIB).unwrap_err();
+    assert!(matches!(&error, ServiceError::Unavailable(_)), "{error:?}");
+    assert!(error.to_string().contains("has layout 2, and this version of conductor knows up to 1"), "{error}");
+    assert_eq!(fs::read_dir(home.0.join("store")).unwrap().count(), 1, "nothing is set aside");
+    set(1);
+    assert_eq!(lamp(&home.stores(), MIB).get("k").unwrap().as_deref(), Some(b"v".as_slice()));
+}
+
+#[test]
 fn damage_found_while_running_costs_the_store_its_content_and_nothing_else() {
     let home = Home::new("running");
     let bytes = filled(&home);

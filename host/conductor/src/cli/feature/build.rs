@@ -273,11 +273,27 @@ fn foreign(folder: &Path, step: Step) -> anyhow::Result<Option<Program>> {
             if beside.is_file() {
                 program.command = Command::new(beside);
                 program.command.current_dir(folder);
+            } else if process::find(words[0]).is_none() && Path::new(words[0]).components().count() == 1 {
+                bail!(
+                    "{}: there is no `{}` in .venv/bin or on the search path; run `{}` there first",
+                    folder.display(),
+                    words[0],
+                    in_venv(&project)
+                );
             }
             return Ok(Some(program));
         }
     }
     Ok(None)
+}
+
+/// The command that makes a virtual environment with what a pyproject.toml names for its development.
+fn in_venv(project: &toml::Table) -> String {
+    let packages = project.get("dependency-groups").and_then(|groups| groups.get("dev")?.as_array());
+    let packages = packages.into_iter().flatten().filter_map(toml::Value::as_str);
+    let packages: String = packages.map(|package| format!(" \"{package}\"")).collect();
+    let install = if packages.is_empty() { " .".to_owned() } else { packages };
+    format!("python3 -m venv .venv && .venv/bin/pip install{install}")
 }
 
 #[cfg(test)]
@@ -296,8 +312,8 @@ mod tests {
         let package = r#"{ "scripts": { "feature": "node build.js", "test": "node --test" } }"#;
         assert_eq!(line("package.json", package, Step::Build).unwrap(), "npm run --silent feature -- -v");
         assert_eq!(line("package.json", package, Step::Test).unwrap(), "npm run --silent test -- -v");
-        let project = "[tool.conductor]\nbuild = ['make-it']\ntest = ['python3', '-m', 'unittest']\n";
-        assert_eq!(line("pyproject.toml", project, Step::Build).unwrap(), "make-it -v");
+        let project = "[tool.conductor]\nbuild = ['python3', 'make-it']\ntest = ['python3', '-m', 'unittest']\n";
+        assert_eq!(line("pyproject.toml", project, Step::Build).unwrap(), "python3 make-it -v");
         assert_eq!(line("pyproject.toml", project, Step::Test).unwrap(), "python3 -m unittest -v");
         assert_eq!(line("Makefile", "feature: x\ntest: y\n", Step::Test).unwrap(), "make test -v");
         assert_eq!(line("Makefile", "feature: x\n", Step::Test), None);
@@ -312,6 +328,25 @@ mod tests {
         assert!(refused.contains("npm install"), "{refused}");
         fs::create_dir(folder.path().join("node_modules")).unwrap();
         assert!(foreign(folder.path(), Step::Build).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_a_pyproject_needs_has_to_be_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |project: &str| {
+            fs::write(folder.path().join("pyproject.toml"), project).unwrap();
+            foreign(folder.path(), Step::Build).err().map(|error| error.to_string())
+        };
+        let project = "[dependency-groups]\ndev = [\"make-it==1.*\"]\n[tool.conductor]\nbuild = [\"make-it\"]\n";
+        let said = refused(project).unwrap();
+        assert!(said.contains("there is no `make-it` in .venv/bin or on the search path"), "{said}");
+        assert!(said.contains("`python3 -m venv .venv && .venv/bin/pip install \"make-it==1.*\"` there"), "{said}");
+        let said = refused("[tool.conductor]\nbuild = [\"make-it\"]\n").unwrap();
+        assert!(said.contains(".venv/bin/pip install .`"), "{said}");
+        assert_eq!(refused("[tool.conductor]\nbuild = [\"./make-it\"]\n"), None, "a file of its own");
+        fs::create_dir_all(folder.path().join(".venv/bin")).unwrap();
+        fs::write(folder.path().join(".venv/bin/make-it"), "").unwrap();
+        assert_eq!(refused(project), None);
     }
 
     /// Two builds in one folder: another project may have a crate of the same name.

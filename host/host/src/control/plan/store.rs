@@ -73,8 +73,8 @@ const SCHEMA: &str = "
     ) STRICT;
     PRAGMA user_version = 3;";
 
-/// The layout's version.
-const VERSION: i64 = 3;
+/// The layout of the file that this version makes, the newest one that it knows.
+pub const LAYOUT: i64 = 3;
 
 /// What makes of each layout the next one; the first makes 2 of 1.
 const MIGRATIONS: [&str; 2] = [
@@ -160,11 +160,11 @@ impl PlanStore {
         let version: i64 = record.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         match usize::try_from(version) {
             Ok(0) => record.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?,
-            Ok(older) if version < VERSION => {
+            Ok(older) if version < LAYOUT => {
                 record.execute_batch(&format!("BEGIN; {} COMMIT;", MIGRATIONS[older - 1..].concat()))?;
             }
-            Ok(_) if version == VERSION => {}
-            _ => return Err(PlanError::Layout { found: version, known: VERSION }),
+            Ok(_) if version == LAYOUT => {}
+            _ => return Err(PlanError::Layout { found: version, known: LAYOUT }),
         }
         Ok(Self { record: Mutex::new(record), clock, expires })
     }

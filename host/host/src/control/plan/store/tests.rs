@@ -157,7 +157,7 @@ fn the_record_of_an_older_version_is_read_and_of_a_newer_one_is_left_alone() {
     drop(desk);
     assert_eq!(open().unwrap().waiting().unwrap().len(), 2);
     file.execute_batch("PRAGMA user_version = 9").unwrap();
-    assert!(matches!(open(), Err(PlanError::Layout { found: 9, known: VERSION })));
+    assert!(matches!(open(), Err(PlanError::Layout { found: 9, known: LAYOUT })));
     std::fs::remove_dir_all(&home).unwrap();
 }
 
