@@ -87,6 +87,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
             run.end_to_end(&built);
             if !args.fast {
                 run.examples(&built);
+                run.release(&built);
                 run.skills();
                 run.api(&built);
                 run.agents(&built);
@@ -378,6 +379,14 @@ impl Run<'_> {
         const NAME: &str = "examples in other languages";
         if built.product && self.board.reached(NAME, self.reach.has("conductor")) {
             self.board.step(NAME, self.with_built(built, self.repo.xtask("examples")));
+        }
+    }
+
+    /// What is released, made of what is built by now, and tried out.
+    fn release(&self, built: &Built) {
+        const NAME: &str = "release";
+        if built.product && self.board.reached(NAME, self.reach.end_to_end()) {
+            self.board.step(NAME, with(self.repo.xtask("dist"), ["--dev"]));
         }
     }
 

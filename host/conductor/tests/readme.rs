@@ -22,7 +22,7 @@ const ELSEWHERE: [(&str, Run); 22] = [
     ("cargo xtask host", Run::Builds),
     ("cargo xtask demo", Run::Builds),
     ("cargo xtask test", Run::Builds),
-    ("cargo xtask dist", Run::Builds),
+    ("cargo xtask dist", Run::In("xtask/src/test.rs", "self.repo.xtask(\"dist\")")),
     ("cargo xtask web", Run::Builds),
     ("export PATH", Run::Builds),
     ("conductor-jack", Run::Builds),
@@ -39,7 +39,7 @@ const ELSEWHERE: [(&str, Run); 22] = [
     ("conductor tool call", Run::In("tests/tests/api.rs", "\"tool\", \"call\"")),
     ("conductor feature install", Run::In("tests/tests/audit.rs", "[\"feature\", \"install\"")),
     ("conductor feature build", Run::In("xtask/src/examples.rs", "[\"feature\", \"build\"]")),
-    ("conductor feature test", Run::NeedsRegistry),
+    ("conductor feature test", Run::In("xtask/src/examples.rs", "[\"feature\", \"test\"")),
 ];
 
 /// Who runs a command.
@@ -48,8 +48,6 @@ enum Run {
     Builds,
     /// This test, as the host of the others.
     Here,
-    /// No test: it builds a project whose dependencies come from a registry.
-    NeedsRegistry,
     /// Another test: its file, and the words by which it does.
     In(&'static str, &'static str),
 }

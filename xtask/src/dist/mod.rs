@@ -4,7 +4,7 @@
 //!
 //! The same sources give the same bytes, wherever they are built: no path of this machine gets into what is released
 //! ([`apart`]), and times and modes are set. `--twice` holds it to that ([`twice`]); `--install` tries the package out
-//! ([`clean_root`]), and what is made for another system is tried out as far as that can be done here ([`tried`]).
+//! ([`clean_root`]). What is made is tried out, for another system as far as that can be done here ([`tried`]).
 
 use std::{
     env, fs,
@@ -112,9 +112,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     if args.twice {
         twice::compare(repo, &release, args.target, args.dev)?;
     }
-    if let Some(foreign) = foreign {
-        tried::try_out(foreign, &release.folder, &repo.target().join("dist-tried"))?;
-    }
+    tried::try_out(foreign, &release.folder, &made[0], &repo.target().join("dist-tried"))?;
     if args.install {
         clean_root::try_out(&release)?;
     }

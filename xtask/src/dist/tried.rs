@@ -1,6 +1,6 @@
-//! A release for another system, tried out on this one: what a person does first with what was unpacked.
+//! A release tried out on this machine: what a person does first with what was downloaded.
 //!
-//! Under Wine the program checks a configuration, plays events to it, lists its features, and runs: OSC comes in, a feature sends it on,
+//! The program checks a configuration, plays events to it, lists its features, and runs: OSC comes in, a feature sends it on,
 //! a configuration that is changed meanwhile is in force at once, and Ctrl-C ends it.
 
 use std::{
@@ -35,19 +35,27 @@ const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often it is asked again until then: OSC is lost while nobody listens.
 const ASK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Tries the program of an unpacked release out, in new folders below `work`.
+/// Tries a release out, in new folders below `work`: one for this system as it comes out of `archive`, one for another
+/// system as it is in `release`.
 ///
 /// # Errors
 /// What does not work, with what the program said.
-pub fn try_out(foreign: &Foreign, release: &Path, work: &Path) -> Result<()> {
+pub fn try_out(foreign: Option<&Foreign>, release: &Path, archive: &Path, work: &Path) -> Result<()> {
     debian::remove(work)?;
     fs::create_dir_all(work).with_context(|| work.display().to_string())?;
-    let program = release.join(format!("conductor{}", foreign.system().program_suffix()));
+    let began = Instant::now();
+    let program = match foreign {
+        Some(foreign) => release.join(format!("conductor{}", foreign.system().program_suffix())),
+        None => {
+            process::run(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(work))?;
+            work.join(release.file_name().context("the release has no name")?).join("conductor")
+        }
+    };
     let tried = Trial { foreign, program, home: work.join("home"), config: work.join("config.toml") };
     fs::write(&tried.config, CONFIG)?;
     fs::write(work.join("events"), EVENTS)?;
     tried.says(&["--version"], env!("CARGO_PKG_VERSION"))?;
-    if foreign.system() == System::LinuxArm {
+    if foreign.is_some_and(|foreign| foreign.system() == System::LinuxArm) {
         // QEMU's user mode keeps a record of each page that a program reserves, and the sandbox reserves terabytes.
         println!("{}: says its version here, and has compiled its features; it was not run further", release.display());
         return debian::remove(work);
@@ -56,14 +64,18 @@ pub fn try_out(foreign: &Foreign, release: &Path, work: &Path) -> Result<()> {
     let events = work.join("events");
     tried.says(&["simulate", &events.to_string_lossy()], SENT)?;
     tried.says(&["feature", "list"], "osc-output")?;
-    tried.runs()?;
+    let mapped = tried.runs()?;
     debian::remove(work)?;
-    println!("{}: tried out here", release.display());
+    println!(
+        "{}: tried out here, with a mapping at work {} ms after the start",
+        release.display(),
+        (mapped - began).as_millis()
+    );
     Ok(())
 }
 
 struct Trial<'a> {
-    foreign: &'a Foreign,
+    foreign: Option<&'a Foreign>,
     program: PathBuf,
     home: PathBuf,
     config: PathBuf,
@@ -71,7 +83,12 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     fn command(&self) -> Command {
-        let mut command = self.foreign.command(&self.program);
+        let mut command = match self.foreign {
+            Some(foreign) => foreign.command(&self.program),
+            None => Command::new(&self.program),
+        };
+        // The features are those beside it.
+        command.env_remove("CONDUCTOR_FEATURES");
         command.arg("--home").arg(&self.home).arg("--config").arg(&self.config);
         command
     }
@@ -85,8 +102,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Runs the host, plays to it, and changes its configuration meanwhile.
-    fn runs(&self) -> Result<()> {
+    /// Runs the host, plays to it, and changes its configuration meanwhile. Returns when the first answer came.
+    fn runs(&self) -> Result<Instant> {
         let player = UdpSocket::bind("127.0.0.1:0")?;
         player.set_read_timeout(Some(ASK_INTERVAL))?;
         let answers = player.local_addr()?.port();
@@ -97,15 +114,17 @@ impl Trial<'_> {
         let mut command = self.command();
         command.arg("run").stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
         let mut host = Running(command.spawn().context("the host can't be started")?);
-        let played = (|| {
+        let played: Result<_> = (|| {
             let began = Instant::now();
             self.answers(&player, port, &mut host, b"/out/level\0\0,f\0\0\x3f\0\0\0")?;
-            eprintln!("conductor run: OSC in and out after {} ms", began.elapsed().as_millis());
+            let mapped = Instant::now();
+            eprintln!("conductor run: OSC in and out after {} ms", (mapped - began).as_millis());
             let began = Instant::now();
             fs::write(&self.config, listening(port, answers, "/out/other"))?;
             self.answers(&player, port, &mut host, b"/out/other\0\0,f\0\0\x3f\0\0\0")?;
             eprintln!("conductor run: a changed configuration in force after {} ms", began.elapsed().as_millis());
-            self.ends(&mut host)
+            self.ends(&mut host)?;
+            Ok(mapped)
         })();
         played.with_context(|| format!("the host said:\n{}", fs::read_to_string(&log).unwrap_or_default()))
     }
