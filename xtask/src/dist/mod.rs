@@ -28,6 +28,7 @@ mod deb;
 mod debian;
 mod foreign;
 mod parts;
+mod stripped;
 mod tried;
 mod twice;
 
@@ -88,6 +89,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let is_apart = args.apart || args.twice || !args.dev || foreign.is_some();
     let built =
         if is_apart { apart::build(repo, profile, foreign)? } else { host::build(repo, Midi::System, profile)? };
+    let built = stripped::copy(&built, &repo.target().join("dist-program"), foreign)?;
     let here = format!("{}-{}", env::consts::ARCH, env::consts::OS);
     let name = foreign.map_or(here.as_str(), |foreign| foreign.system().name());
     let name = format!("conductor-{}-{name}", env!("CARGO_PKG_VERSION"));
