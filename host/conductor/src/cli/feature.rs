@@ -14,6 +14,7 @@ use conductor_package::descriptor::TaskStart;
 use conductor_package::file::PackageInfo;
 use conductor_package::{Package, consent};
 use conductor_registry::FeatureReport;
+use conductor_screen_text::wrapped_line;
 use conductor_terminal::{self as terminal, Lines, outln};
 
 pub(super) use build::compiling;
@@ -141,13 +142,13 @@ fn list(places: &Paths, json: bool) -> CommandResult {
         terminal::json(&features)?;
         return Ok(());
     }
-    outln!("{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ADDS", "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED");
+    outln!("{:<26} {:<8} {:<10} {:>8} {:>8} {:>8}  ADDS", "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED");
     features.iter().for_each(print_feature);
     for (name, feature) in &PackageStore::at(&places.home).installed()?.features {
         if !feature.enabled {
-            outln!("{name:<26} DISABLED; `conductor feature enable {name}`");
+            print_beside(name, &format!("DISABLED; `conductor feature enable {name}`"));
         } else if package::is_kept_out(places, name, feature) {
-            outln!("{name:<26} {}", package::kept_out(name, feature));
+            print_beside(name, &package::kept_out(name, feature));
         }
     }
     if !running {
@@ -169,29 +170,36 @@ fn switch_task(places: &Paths, named: &TaskNamed, start: bool) -> CommandResult 
 
 /// A feature in the list: a line, and one more for each thing that a person should know of it.
 fn print_feature(feature: &FeatureReport) {
-    let more = |what: &dyn std::fmt::Display| outln!("{:<26} {what}", "");
+    let more = |what: &dyn std::fmt::Display| print_beside("", &what.to_string());
     let displaced = feature.displaces.iter();
     let displaced = displaced.map(|it| format!("displaces {it}, which comes with Conductor and is not loaded"));
     let package = match (&feature.package, &feature.refused) {
         (Some(package), None) => package,
         (_, refused) => {
-            outln!("{:<26} NOT INSTALLED: {}", feature.name, refused.as_deref().unwrap_or("-"));
+            print_beside(&feature.name, &format!("NOT INSTALLED: {}", refused.as_deref().unwrap_or("-")));
             return displaced.for_each(|line| more(&line));
         }
     };
     let tools: Vec<String> = package.tools.iter().map(ToString::to_string).collect();
     let adds = [&package.actions, &tools, &package.providers, &package.skills];
     let adds: Vec<String> = adds.into_iter().flatten().cloned().collect();
-    outln!(
-        "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",
+    let adds = few(&adds);
+    let row = format!(
+        "{:<26} {:<8} {:<10} {:>8} {:>8} {:>8}",
         package.id,
         package.version,
         package.digest.get(..8).unwrap_or("-"),
         feature.performed + feature.calls,
         feature.failed + feature.calls_failed,
         feature.trapped,
-        few(&adds),
     );
+    let whole = format!("{row}  {adds}");
+    if terminal::output_columns().is_none_or(|columns| terminal::width(&whole) <= usize::from(columns)) {
+        outln!("{whole}");
+    } else {
+        outln!("{row}");
+        more(&format_args!("adds {adds}"));
+    }
     if let Some(left) = feature.quarantine {
         let enable = format_args!("`conductor feature enable {}`", feature.name);
         more(&format_args!("kept trapping; quarantined for {left} s more, or until {enable}"));
@@ -205,6 +213,27 @@ fn print_feature(feature: &FeatureReport) {
     if let Some(failure) = &feature.last_failure {
         more(&format_args!("last failure: {failure}"));
     }
+}
+
+/// Prints text beside a name of the list; on a terminal, in as many lines as it takes.
+fn print_beside(name: &str, text: &str) {
+    terminal::print(&beside(name, text, terminal::output_columns()));
+}
+
+fn beside(name: &str, text: &str, columns: Option<u16>) -> Lines {
+    const NAME: usize = 26;
+    const MIN_ROOM: usize = 20;
+    let room = columns.map(|columns| usize::from(columns).saturating_sub(NAME + 1));
+    let parts = match room.filter(|room| *room >= MIN_ROOM) {
+        Some(room) => wrapped_line(text, room),
+        None => vec![terminal::escape(text).into_owned()],
+    };
+    let names = std::iter::once(terminal::escape(name)).chain(std::iter::repeat("".into()));
+    let mut lines = Lines::new();
+    for (name, part) in names.zip(parts) {
+        lines.push_escaped(&format!("{name:<NAME$} {part}"));
+    }
+    lines
 }
 
 /// The first of what a feature adds; `conductor feature info` has the rest.
@@ -319,4 +348,25 @@ fn overview(info: &PackageInfo, with_interfaces: bool) -> Lines {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_feature_fits_a_terminal() {
+        let text =
+            "not granted: network:chat (HTTP to api.example.com, as often as it likes), secret:a-key-with-a-name";
+        for columns in [80, 200] {
+            let lines = beside("builtin:openai-compatible", text, Some(columns)).to_string();
+            assert!(lines.starts_with("builtin:openai-compatible  not granted"), "{lines}");
+            assert!(lines.lines().all(|line| terminal::width(line) <= columns.into()), "{lines}");
+            let said: Vec<&str> = lines.lines().map(|line| line[27..].trim()).collect();
+            assert_eq!(said.join(" "), text, "nothing is lost");
+        }
+        for columns in [None, Some(40)] {
+            assert_eq!(beside("x", text, columns).to_string(), format!("{:<26} {text}\n", "x"));
+        }
+    }
 }
