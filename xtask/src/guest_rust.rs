@@ -10,7 +10,7 @@ pub use conductor_feature_build::GuestRust;
 use conductor_feature_build::guest_rust::{TARGET, cargo_home, rust_flags};
 
 use crate::{
-    process,
+    guest_compiler, process,
     repo::Repo,
     setup::{apt, install},
 };
@@ -47,6 +47,7 @@ pub fn cargo(rust: &GuestRust, repo: &Repo, subcommand: &str) -> Command {
     // The SDK lies beside the workspace that uses it, so its files have whole paths.
     let folders: Vec<_> = [Some(repo.root().to_owned()), cargo_home()].into_iter().flatten().collect();
     command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&folders));
+    guest_compiler::wrap(&mut command, repo);
     command
 }
 

@@ -11,6 +11,7 @@ mod docs;
 mod examples;
 mod features;
 mod fuzz;
+mod guest_compiler;
 mod guest_rust;
 mod host;
 mod jack;
@@ -104,7 +105,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    if let Some(compiled) = fuzz::instrumented() {
+    if let Some(compiled) = fuzz::instrumented().or_else(guest_compiler::called) {
         return compiled.unwrap_or(ExitCode::FAILURE);
     }
     run(Args::parse()).unwrap_or_else(|error| {
