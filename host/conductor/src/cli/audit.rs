@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{CommandResult, Failure, Output, Paths};
+use super::{CommandResult, Failure, Output, Paths, beside};
 use conductor_audit::{Chain, Kind, Row};
 use conductor_stdx::clock::unix_millis;
 use conductor_stdx::plural::plural;
@@ -18,6 +18,8 @@ use conductor_terminal::{self as terminal, outln};
 const PAGE_ROWS: u32 = 1000;
 /// How often a tail looks for more.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Columns of a row's number, and a blank.
+const NUMBER: usize = 7;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
@@ -72,7 +74,7 @@ pub(super) fn run(places: &Paths, command: &AuditCommand) -> CommandResult {
             } else if rows.is_empty() {
                 outln!("no entry of the audit log matches");
             } else {
-                rows.iter().for_each(|row| outln!("{}", line(row)));
+                rows.iter().for_each(print);
             }
             Ok(())
         }
@@ -100,7 +102,7 @@ fn tail(chain: &Chain, lines: u32, json: bool) -> CommandResult {
             if json {
                 terminal::json_line(&object(row));
             } else {
-                outln!("{}", line(row));
+                print(row);
             }
             last = row.number;
         }
@@ -141,8 +143,8 @@ fn object(row: &Row) -> Value {
     })
 }
 
-/// A row for people.
-fn line(row: &Row) -> String {
+/// Prints a row for people.
+fn print(row: &Row) {
     let detail: Value = serde_json::from_str(&row.detail).unwrap_or_default();
     let details = detail.as_object().into_iter().flatten();
     let details = details.map(|(key, value)| match value.as_str() {
@@ -153,9 +155,9 @@ fn line(row: &Row) -> String {
     let Row { number, kind, what, who, subject, outcome, .. } = row;
     let what = format!("{kind} {what}");
     let details = details.collect::<Vec<_>>().join(" ");
-    format!("{number:>6}  {}  {what:<15} {outcome:<8} {who:<30} {subject}{took}  {details}", time(row.at))
-        .trim_end()
-        .to_owned()
+    let at = time(row.at);
+    let text = format!("{at}  {what:<15} {outcome:<8} {who:<30} {subject}{took}  {details}");
+    beside::print(NUMBER, &format!("{number:>6}"), text.trim_end());
 }
 
 pub(super) fn time(at: i64) -> String {

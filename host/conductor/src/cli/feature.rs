@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CommandResult, Failure, Paths, load, package};
+use super::{CommandResult, Failure, Paths, beside, load, package};
 
 mod top;
 
@@ -14,7 +14,6 @@ use conductor_package::descriptor::TaskStart;
 use conductor_package::file::PackageInfo;
 use conductor_package::{Package, consent};
 use conductor_registry::FeatureReport;
-use conductor_screen_text::wrapped_line;
 use conductor_terminal::{self as terminal, Lines, outln};
 
 pub(super) use build::compiling;
@@ -215,25 +214,10 @@ fn print_feature(feature: &FeatureReport) {
     }
 }
 
-/// Prints text beside a name of the list; on a terminal, in as many lines as it takes.
+/// Prints text beside a name of the list.
 fn print_beside(name: &str, text: &str) {
-    terminal::print(&beside(name, text, terminal::output_columns()));
-}
-
-fn beside(name: &str, text: &str, columns: Option<u16>) -> Lines {
     const NAME: usize = 26;
-    const MIN_ROOM: usize = 20;
-    let room = columns.map(|columns| usize::from(columns).saturating_sub(NAME + 1));
-    let parts = match room.filter(|room| *room >= MIN_ROOM) {
-        Some(room) => wrapped_line(text, room),
-        None => vec![terminal::escape(text).into_owned()],
-    };
-    let names = std::iter::once(terminal::escape(name)).chain(std::iter::repeat("".into()));
-    let mut lines = Lines::new();
-    for (name, part) in names.zip(parts) {
-        lines.push_escaped(&format!("{name:<NAME$} {part}"));
-    }
-    lines
+    beside::print(NAME, name, text);
 }
 
 /// The first of what a feature adds; `conductor feature info` has the rest.
@@ -348,25 +332,4 @@ fn overview(info: &PackageInfo, with_interfaces: bool) -> Lines {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_said_of_a_feature_fits_a_terminal() {
-        let text =
-            "not granted: network:chat (HTTP to api.example.com, as often as it likes), secret:a-key-with-a-name";
-        for columns in [80, 200] {
-            let lines = beside("builtin:openai-compatible", text, Some(columns)).to_string();
-            assert!(lines.starts_with("builtin:openai-compatible  not granted"), "{lines}");
-            assert!(lines.lines().all(|line| terminal::width(line) <= columns.into()), "{lines}");
-            let said: Vec<&str> = lines.lines().map(|line| line[27..].trim()).collect();
-            assert_eq!(said.join(" "), text, "nothing is lost");
-        }
-        for columns in [None, Some(40)] {
-            assert_eq!(beside("x", text, columns).to_string(), format!("{:<26} {text}\n", "x"));
-        }
-    }
 }

@@ -16,6 +16,7 @@ use conductor_stdx::plain_file;
 use conductor_terminal::{self as terminal, Lines};
 
 mod audit;
+mod beside;
 mod bindings;
 mod chat;
 mod completions;
