@@ -50,7 +50,7 @@ pub struct ToolRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// There is no such tool.
-    #[error("there is no tool {name:?}{}", nearest.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+    #[error("there is no tool {name:?}{}", instead(nearest))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -118,6 +118,14 @@ pub enum ToolError {
         /// What went wrong.
         error: CallError,
     },
+}
+
+/// What may have been meant, or why it may be missing.
+fn instead(nearest: &Option<String>) -> String {
+    match nearest {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => ": no feature that runs has it (`conductor feature list`)".to_owned(),
+    }
 }
 
 fn effect(confirmation: &Option<Box<Confirmation>>) -> String {
