@@ -405,6 +405,16 @@ describe('by keyboard alone', { concurrency: false }, () => {
     assert.ok(model.keys.length > 2 && model.keys.every((key) => key === `Bearer ${KEY}`), JSON.stringify(model.keys))
   })
 
+  test('a button has the focus again when what it asked for has come', async () => {
+    model.answers.push({ text: 'ok' })
+    await tab.go('settings')
+    await tab.find('[data-model="large"] button', 'Ask it for a word')
+    await tab.press('Ask it for a word large')
+    await tab.find('.notice', 'large answers')
+    await tab.find('[data-model="large"] button:not(:disabled)', 'Ask it for a word')
+    await until('the focus', () => tab.page.evaluate(() => document.activeElement?.matches('[data-model="large"] button')))
+  })
+
   test('a model that is not wanted any more is removed, with its key and what was granted for it', async () => {
     const left = (text) => tab.find('dialog [data-left] button:not(:disabled)', text)
     await tab.go('settings')
