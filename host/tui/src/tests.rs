@@ -636,6 +636,40 @@ fn a_mapping_is_changed_lit_and_removed_by_plans() {
 }
 
 #[test]
+fn what_a_key_says_of_a_mapping_stays_whatever_its_light_shows() {
+    // Proposes what is typed for the light of a mapping with this feedback. Returns its feedback then.
+    let lit = |feedback: &str, typed: &str| {
+        let mut shell = Shell::told(80, 24, "Play");
+        let config = host::config_with("Play", &format!("feedback = {feedback}"));
+        let request = Box::new(Request::Query(Query::Config));
+        shell.hear(FromHost::Answered { request, result: Ok(Reply::Config(Box::new(config))) });
+        shell.types("4l");
+        shell.answered("Play", "usual");
+        (0..3).for_each(|_| shell.key(KeyCode::Backspace));
+        shell.types(typed);
+        shell.key(KeyCode::Enter);
+        shell.answered("Play", "usual").first().map(|act| {
+            let Act::ProposeBy { args, .. } = act else { panic!("{act:?}") };
+            args["changes"][0]["value"].clone()
+        })
+    };
+    let light = "fired = { message_type = 'NoteOn', note = 36, velocity = 12 }";
+    let said = serde_json::json!({ "text": "Mute", "target": "deck" });
+    assert_eq!(lit(&format!("{{ text = 'Mute', target = 'deck', while_held = true, {light} }}"), ""), Some(said));
+    assert_eq!(lit("{ text = 'Mute', target = 'deck' }", ""), None, "it has no light");
+    assert_eq!(
+        lit(&format!("{{ target = 'deck', {light} }}"), ""),
+        Some(serde_json::Value::Null),
+        "whose light it was does not stay"
+    );
+    let given = lit("{ text = 'Mute', target = 'deck' }", "5").unwrap();
+    assert_eq!(
+        (&given["text"], &given["target"], &given["fired"]["velocity"]),
+        (&"Mute".into(), &"deck".into(), &5.into())
+    );
+}
+
+#[test]
 fn what_midi_can_be_sent_to_is_listed_while_such_an_action_is_typed() {
     let mut shell = learning();
     let mut status = host::status("Play");

@@ -3,7 +3,7 @@
 use conductor_config_view::Mapping;
 use conductor_learn_mapping::{HeldLight, Note, action_form, device_light, device_light::DeviceLight};
 use conductor_terminal::typed::Line;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::State;
 use super::overlay::{Overlay, Prompt, Purpose};
@@ -20,6 +20,9 @@ pub(crate) struct Mappings {
     pub(crate) scroll: usize,
 }
 
+/// What of a mapping's feedback is its light.
+const LIGHT: [&str; 3] = ["fired", "idle", "while_held"];
+
 /// A mapping whose light is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MappingLight {
@@ -31,6 +34,8 @@ pub(crate) struct MappingLight {
     pub(super) note: Note,
     /// What the light shows now; `None` if the mapping sets none.
     shows: Option<String>,
+    /// What of its feedback is no light, and stays.
+    rest: Map<String, Value>,
 }
 
 impl State {
@@ -77,7 +82,7 @@ impl State {
     /// The light that the chosen mapping can have. `None` if it waits for something else than the press of one note of one device.
     pub(super) fn light_of_mapping(&self) -> Option<MappingLight> {
         let (mapping, written) = (self.chosen_mapping()?, self.written_mapping()?);
-        let (trigger, fired) = (&written["trigger"], &written["feedback"]["fired"]);
+        let (trigger, feedback) = (&written["trigger"], written["feedback"].as_object().cloned().unwrap_or_default());
         let is_press = matches!(trigger["type"].as_str(), Some("Note" | "VelocityRange")) && trigger["on"] != "release";
         let channel = match &trigger["channel"] {
             Value::Null => 0,
@@ -85,13 +90,15 @@ impl State {
             number => u8::try_from(number.as_u64()?).ok()?,
         };
         let number = u8::try_from(trigger["note"].as_u64()?).ok().filter(|_| is_press)?;
-        let shows = ["velocity", "value"].into_iter().find_map(|key| fired[key].as_u64());
+        let shows = ["velocity", "value"].into_iter().find_map(|key| feedback.get("fired")?[key].as_u64());
+        let is_lit = feedback.contains_key("fired") || feedback.contains_key("idle");
         Some(MappingLight {
             place: mapping.place.clone(),
             called: mapping.called().to_owned(),
             device: trigger["device"].as_str()?.to_owned(),
             note: Note { number, channel },
-            shows: written.get("feedback").map(|_| shows.map(|value| value.to_string()).unwrap_or_default()),
+            shows: is_lit.then(|| shows.map(|value| value.to_string()).unwrap_or_default()),
+            rest: feedback.into_iter().filter(|(key, _)| !LIGHT.contains(&key.as_str())).collect(),
         })
     }
 
@@ -108,12 +115,19 @@ impl State {
 
     /// Proposes the light that was typed for a mapping, or asks again.
     pub(super) fn submit_mapping_light(&mut self, light: Box<MappingLight>, text: &str) {
-        let MappingLight { place, called, device, note, shows } = &*light;
+        let MappingLight { place, called, device, note, shows, rest } = &*light;
         let path = format!("{place}/feedback");
         let known = self.known_light_of(device, *note).flatten();
         let (description, change) = match device_light::value(known, text) {
             None if text.is_empty() && shows.is_none() => return,
-            None if text.is_empty() => (format!("Take the light off {called}."), json!({ "path": path })),
+            None if text.is_empty() => {
+                let mut change = json!({ "path": path });
+                // The device alone would be no feedback.
+                if rest.contains_key("text") {
+                    change["value"] = rest.clone().into();
+                }
+                (format!("Take the light off {called}."), change)
+            }
             None => {
                 let why = no_light(known);
                 let again = Prompt::new("", Line::new(text), Purpose::MappingLight(light));
@@ -122,7 +136,8 @@ impl State {
                 return;
             }
             Some(on) => {
-                let feedback = HeldLight::shown(known, on).feedback(*note);
+                let mut feedback = HeldLight::shown(known, on).feedback(*note);
+                rest.iter().for_each(|(key, value)| feedback[key] = value.clone());
                 (format!("Give {called} a light while it is held."), json!({ "path": path, "value": feedback }))
             }
         };

@@ -88,10 +88,15 @@ pub(super) fn items(text: &str) -> Vec<FromHost> {
 
 /// Mappings with this text everywhere.
 pub(super) fn config(text: &str) -> ConfigView {
+    config_with(text, "")
+}
+
+/// The same, with this line in the first mapping.
+pub(super) fn config_with(text: &str, line: &str) -> ConfigView {
     let text = toml::Value::String(text.to_owned());
     let config = format!(
         "[[modes]]\nname = {text}\n[[modes.mappings]]\nname = {text}\n\
-         trigger = {{ type = 'Note', note = 36, device = 'pads' }}\naction = {{ type = 'OscSend', address = {text} }}\n\
+         trigger = {{ type = 'Note', note = 36, device = 'pads' }}\naction = {{ type = 'OscSend', address = {text} }}\n{line}\n\
          [[modes.mappings]]\ndescription = {text}\ntrigger = {{ type = 'CC', cc = 7, device = {text} }}\n\
          action = {{ type = {text} }}\n\
          [[global_mappings]]\ntrigger = {{ type = 'OscMessage', address = '/go' }}\naction = {{ type = 'ModeChange', mode = {text} }}\n"

@@ -81,6 +81,16 @@ test('what is chosen is what the mapping shows then, and nothing chosen removes 
   expect(lightChanges(lit, 'pads', pad, palette, { idle: null, fired: null, held: false })).toEqual([{ path: 'modes/0/mappings/0/feedback' }])
 })
 
+test('what a key says of a mapping stays, whatever its light shows', () => {
+  const path = 'modes/0/mappings/0/feedback'
+  const said = { place: 'modes/0/mappings/0', mapping: mapping({ type: 'Note', note: 36, device: 'pads' }, { text: 'Mute' }) }
+  expect(lightChanges(said, 'pads', pad, palette, { idle: null, fired: null, held: false })).toEqual([])
+  const [change] = lightChanges(said, 'pads', pad, palette, { idle: 5, fired: null, held: false })
+  expect(change?.value).toMatchObject({ text: 'Mute', idle: { velocity: 5 } })
+  const lit = { ...said, mapping: { ...said.mapping, feedback: change?.value } }
+  expect(lightChanges(lit, 'pads', pad, palette, { idle: null, fired: null, held: false })).toEqual([{ path, value: { text: 'Mute' } }])
+})
+
 test('a mapping of many pads lights each by its own number, and one of any device names the device with the lights', () => {
   const row = { place: 'p', mapping: mapping({ type: 'Note', note: '36..51' }) }
   expect(lightChanges(row, 'pads', pad, { ...palette, channel: null }, { idle: null, fired: 45, held: false })).toEqual([

@@ -189,7 +189,8 @@ export function lightChanges(
     else after[state] = key === 'cc' ? { message_type: 'CC', channel, cc: number, value } : { message_type: 'NoteOn', channel, note: number, velocity: value }
   }
   const path = `${place}/feedback`
-  if (after['idle'] === undefined && after['fired'] === undefined) return mapping['feedback'] === undefined ? [] : [{ path }]
+  // What a key says stays without a light; whose lights they are does not.
+  if (after['idle'] === undefined && after['fired'] === undefined && after['text'] === undefined) return mapping['feedback'] === undefined ? [] : [{ path }]
   if (trigger['device'] === undefined) after['target'] ??= device
   if (ends) after['while_held'] = true
   return isSame(after, heldBefore ? { ...before, while_held: heldBefore } : before) ? [] : [{ path, value: after }]
