@@ -644,7 +644,12 @@ fn what_a_key_says_of_a_mapping_stays_whatever_its_light_shows() {
         let request = Box::new(Request::Query(Query::Config));
         shell.hear(FromHost::Answered { request, result: Ok(Reply::Config(Box::new(config))) });
         shell.types("4l");
-        shell.answered("Play", "usual");
+        let requests = shell.state.take_requests();
+        let device = if feedback.contains("target") { "deck" } else { "pads" };
+        assert!(
+            requests.contains(&Request::Query(Query::Lights(device.into()))),
+            "the lights are those of {device}: {requests:?}"
+        );
         (0..3).for_each(|_| shell.key(KeyCode::Backspace));
         shell.types(typed);
         shell.key(KeyCode::Enter);
@@ -657,6 +662,7 @@ fn what_a_key_says_of_a_mapping_stays_whatever_its_light_shows() {
     let said = serde_json::json!({ "text": "Mute", "target": "deck" });
     assert_eq!(lit(&format!("{{ text = 'Mute', target = 'deck', while_held = true, {light} }}"), ""), Some(said));
     assert_eq!(lit("{ text = 'Mute', target = 'deck' }", ""), None, "it has no light");
+    assert_eq!(lit("{ text = 'Mute' }", ""), None, "nor has this one");
     assert_eq!(
         lit(&format!("{{ target = 'deck', {light} }}"), ""),
         Some(serde_json::Value::Null),

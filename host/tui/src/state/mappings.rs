@@ -95,7 +95,7 @@ impl State {
         Some(MappingLight {
             place: mapping.place.clone(),
             called: mapping.called().to_owned(),
-            device: trigger["device"].as_str()?.to_owned(),
+            device: feedback.get("target").unwrap_or(&trigger["device"]).as_str()?.to_owned(),
             note: Note { number, channel },
             shows: is_lit.then(|| shows.map(|value| value.to_string()).unwrap_or_default()),
             rest: feedback.into_iter().filter(|(key, _)| !LIGHT.contains(&key.as_str())).collect(),
